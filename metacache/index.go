@@ -1,0 +1,94 @@
+package metacache
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+// ErrNotCovered says that an index does not hold the wanted version.
+var ErrNotCovered = errors.New("version is not in the index")
+
+// FileID names one (path, deletion vector) pair for as long as an index
+// lives. It is never 0 and never reused, and fits 40 bits.
+type FileID uint64
+
+// Key orders the files of a version. Dir compares by path element: all of
+// "a/b" sorts between "a" and "a-b".
+type Key struct {
+	// Dir is the visible partition directory, "" for the root, else
+	// "col=value/col=value" in hive escaping.
+	Dir string
+	// Name is the visible base name, not necessarily unique in Dir.
+	Name string
+	// Path is the canonical path: decoded, relative to the root if inside it.
+	Path string
+}
+
+// File is one live file of a version.
+type File struct {
+	Key
+	// DV is the deletion vector's id ("" without one).
+	DV string
+	// ID is assigned by the index; it is ignored on the way in.
+	ID FileID
+	// Size is add.size in bytes.
+	Size int64
+	// ModTime is the time to show, in milliseconds since the epoch.
+	ModTime int64
+	// Records is the number of physical rows, -1 if unknown.
+	Records int64
+	// Add is the add action as JSON.
+	Add []byte
+}
+
+// Gone names a file that a commit removes.
+type Gone struct {
+	Path string
+	DV   string
+}
+
+// Totals sums up a version.
+type Totals struct {
+	Files int64
+	Bytes int64
+	// Records is -1 if a file's is unknown.
+	Records int64
+	// DVs is the number of files with a deletion vector.
+	DVs int64
+}
+
+// Span is an inclusive range of versions.
+type Span struct{ First, Last int64 }
+
+// Index is a multi-version ordered map of live files. It is safe for
+// concurrent use.
+type Index interface {
+	// Load makes version v known from its complete set of files, in any
+	// order. A failed or cancelled load leaves the index as it was.
+	Load(ctx context.Context, v int64, files iter.Seq2[File, error]) error
+	// Apply makes version v known from version v-1, which must be covered:
+	// first the removes, then the adds. Adding a live path replaces it.
+	// Applying a covered version again changes nothing.
+	Apply(ctx context.Context, v int64, gone []Gone, added []File) error
+	// Coverage returns the covered versions as disjoint ascending spans.
+	Coverage() []Span
+
+	// Dir yields the files of one directory, in key order, starting after the
+	// given visible name ("" = from the first).
+	Dir(ctx context.Context, v int64, dir, after string) iter.Seq2[File, error]
+	// Subdirs yields the names of the directories directly below dir that
+	// hold a file at any depth, in order, starting after the given name.
+	Subdirs(ctx context.Context, v int64, dir, after string) iter.Seq2[string, error]
+	// Lookup returns all files with this visible name in dir.
+	Lookup(ctx context.Context, v int64, dir, name string) ([]File, error)
+	// Files yields every file of the version in key order.
+	Files(ctx context.Context, v int64) iter.Seq2[File, error]
+	// ByPath returns the live file with this canonical path.
+	ByPath(ctx context.Context, v int64, path string) (File, bool, error)
+	// ByID returns the file that an ID names, in whatever version it lived.
+	ByID(ctx context.Context, id FileID) (File, bool, error)
+	// Totals sums up version v, from counters.
+	Totals(ctx context.Context, v int64) (Totals, error)
+	Close() error
+}

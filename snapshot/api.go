@@ -1,0 +1,144 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/deltafs/deltafs/metacache"
+)
+
+// Sentinels of the package, wrapped in *fault.Error.
+var (
+	// ErrNotTable: no Delta log here.
+	ErrNotTable = errors.New("not a Delta table")
+	// ErrNoVersion: the version does not exist or cannot be rebuilt.
+	ErrNoVersion = errors.New("no such version")
+	// ErrCorrupt: the log contradicts itself or does not parse.
+	ErrCorrupt = errors.New("corrupt Delta log")
+	// ErrUnsupported: the version needs a reader feature that is not supported.
+	ErrUnsupported = errors.New("unsupported table feature")
+	// ErrNotExist: no such file or directory in the snapshot.
+	ErrNotExist = errors.New("no such file in this version")
+	// ErrFileGone: the log names the file but storage has lost it (VACUUM).
+	ErrFileGone = errors.New("data file is gone")
+	// ErrOutside: the path leads outside the table and is not allowed.
+	ErrOutside = errors.New("path outside the table is not allowed")
+)
+
+// Options configure a Table.
+type Options struct {
+	// Name is the table's path as the user gave it, for messages.
+	Name string
+	// Logger receives what is worth knowing; nil discards.
+	Logger *slog.Logger
+}
+
+// Event says what Refresh found.
+type Event struct {
+	// From and To are the latest versions before and after; equal when nothing
+	// is new.
+	From, To int64
+	// Recreated is set when the log is not the one seen before: the table was
+	// deleted and made again, or a commit was rewritten. Everything known was
+	// dropped and all FileIDs have changed meaning.
+	Recreated bool
+}
+
+// Commit is one entry of the history.
+type Commit struct {
+	Version int64
+	// Time is the commit time; zero when the version is known from a
+	// checkpoint alone.
+	Time time.Time
+	// Info is nil when the commit has no commitInfo.
+	Info *action.CommitInfo
+	// Readable says that the version can be rebuilt.
+	Readable bool
+}
+
+// Detail describes a table as DESCRIBE DETAIL does.
+type Detail struct {
+	Format            string            `json:"format"`
+	ID                string            `json:"id"`
+	Name              *string           `json:"name"`
+	Description       *string           `json:"description"`
+	Location          string            `json:"location"`
+	CreatedAt         *time.Time        `json:"createdAt"`
+	LastModified      *time.Time        `json:"lastModified"`
+	PartitionColumns  []string          `json:"partitionColumns"`
+	ClusteringColumns []string          `json:"clusteringColumns"`
+	NumFiles          int64             `json:"numFiles"`
+	SizeInBytes       int64             `json:"sizeInBytes"`
+	Properties        map[string]string `json:"properties"`
+	MinReaderVersion  int               `json:"minReaderVersion"`
+	MinWriterVersion  int               `json:"minWriterVersion"`
+	TableFeatures     []string          `json:"tableFeatures"`
+	Version           int64             `json:"version"`
+}
+
+// File is one data file as a snapshot shows it.
+type File struct {
+	// ID is stable for the life of the table's index.
+	ID metacache.FileID
+	// SchemaOrdinal is 0 when the file is served raw; else it says under which
+	// table metadata it is rendered.
+	SchemaOrdinal uint32
+	// Dir and Name are where it appears; Name is unique in Dir.
+	Dir, Name string
+	// Size is the served size in bytes.
+	Size int64
+	// ModTime is the mtime to show.
+	ModTime time.Time
+	// Add is the action, with Path as in the log.
+	Add *action.Add
+}
+
+// DirEntry is a directory (File nil) or a data file.
+type DirEntry struct {
+	Name string
+	File *File
+}
+
+// Content describes the bytes of a served file.
+type Content struct {
+	Size     int64
+	Segments []Segment
+}
+
+// Segment is a piece of a served file: a raw range of the data file, literal
+// bytes, or a range that is rendered when first read. Exactly one of Bytes and
+// Render is set, or neither for a raw range.
+type Segment struct {
+	// Length is in bytes.
+	Length int64
+	// RawOffset is where a raw range starts in the data file.
+	RawOffset int64
+	Bytes     []byte
+	Render    func(ctx context.Context) ([]byte, error)
+}
+
+// Raw reports whether the content is the whole data file, unchanged.
+func (c Content) Raw() bool {
+	return len(c.Segments) == 1 && c.Segments[0].Bytes == nil && c.Segments[0].Render == nil &&
+		c.Segments[0].RawOffset == 0 && c.Segments[0].Length == c.Size
+}
+
+// Reader is an opened data file. ReadAt may be called from many goroutines.
+type Reader interface {
+	io.ReaderAt
+	io.Closer
+	Content() Content
+	// File is the local file when Content().Raw(), for passthrough; else nil.
+	// The caller must not close it.
+	File() *os.File
+}
+
+// ErrAmbiguous: several live files share this visible name.
+var ErrAmbiguous = errors.New("several files share this name")
