@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
 	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
-	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/metacache"
 )
 
