@@ -1,0 +1,89 @@
+package action
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// DefaultMaxLine is the longest line that a Reader accepts, in bytes, unless
+// told otherwise.
+const DefaultMaxLine = 512 << 20
+
+// LineError says which line of a log file is bad.
+type LineError struct {
+	// Line counts from 1.
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Reader reads the actions of a commit file, one a line.
+type Reader struct {
+	// MaxLine is the longest line accepted, in bytes; NewReader sets
+	// DefaultMaxLine.
+	MaxLine int
+
+	in   *bufio.Reader
+	long []byte
+	line int
+}
+
+// NewReader returns a Reader of newline-delimited actions.
+func NewReader(r io.Reader) *Reader {
+	return &Reader{MaxLine: DefaultMaxLine, in: bufio.NewReaderSize(r, 64<<10)}
+}
+
+// Next returns the next action, or io.EOF after the last one. Blank lines are
+// skipped, and the last line needs no newline. A line that is no action is a
+// *LineError; an error of the underlying reader is returned as it is.
+func (r *Reader) Next() (Action, error) {
+	for {
+		line, err := r.readLine()
+		if err != nil {
+			return nil, err
+		}
+		r.line++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		a, err := Decode(line)
+		if err != nil {
+			return nil, &LineError{Line: r.line, Err: err}
+		}
+		return a, nil
+	}
+}
+
+// Line is the number of the line that Next returned last, from 1.
+func (r *Reader) Line() int { return r.line }
+
+// readLine returns the next line, valid until the next call. io.EOF comes
+// alone, after the last line.
+func (r *Reader) readLine() ([]byte, error) {
+	r.long = r.long[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(r.long)+len(part) > r.MaxLine {
+			return nil, &LineError{Line: r.line + 1, Err: fmt.Errorf("longer than %d bytes", r.MaxLine)}
+		}
+		switch {
+		case err == bufio.ErrBufferFull:
+			r.long = append(r.long, part...)
+			continue
+		case err != nil && err != io.EOF:
+			return nil, err
+		case err == io.EOF && len(r.long)+len(part) == 0:
+			return nil, io.EOF
+		case len(r.long) == 0:
+			return part, nil
+		}
+		r.long = append(r.long, part...)
+		return r.long, nil
+	}
+}
