@@ -13,28 +13,10 @@ import (
 
 var errStub = errors.New("stub")
 
-// Table is the write side of one table. It is safe for concurrent use.
-type Table struct{}
+// newLive and close are called by Open and Table.Close.
+func newLive(ctx context.Context, w *Table) (*Live, error) { return &Live{}, nil }
 
-// Open prepares writing to a table; nothing is written yet. A table that
-// cannot be written opens too: Writable says why.
-func Open(ctx context.Context, t *snapshot.Table, o Options) (*Table, error) { return nil, errStub }
-
-// Writable returns nil, or why the latest version cannot be written, naming
-// the feature.
-func (w *Table) Writable(ctx context.Context) error { return errStub }
-
-// Commit makes one atomic commit and returns its version. Blind appends are
-// rebased silently; anything else that lost returns ErrConflict. It does not
-// stop when ctx is cancelled.
-func (w *Table) Commit(ctx context.Context, spec *TxnSpec) (int64, error) { return 0, errStub }
-
-// Live returns the tree under current/.
-func (w *Table) Live() *Live { return nil }
-
-// Close commits pending unlinks, gives up the staging area and returns what
-// could not be committed.
-func (w *Table) Close(ctx context.Context) error { return nil }
+func (l *Live) close(ctx context.Context) error { return nil }
 
 // Live is the tree under current/: the newest snapshot overlaid with what this
 // mount has not committed. Directory paths are as the caller spelled them,
