@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"time"
@@ -28,6 +29,11 @@ var (
 	// ErrConflict: another commit got in the way and the operation cannot be
 	// rebased (EBUSY).
 	ErrConflict = errors.New("lost a conflict with another commit")
+	// ErrUnsure: the storage gave no answer, the commit may exist (EIO).
+	ErrUnsure = errors.New("outcome of the commit is unknown")
+	// ErrInvalid: the transaction would break the log; nothing was written
+	// (EIO: a defect of this program).
+	ErrInvalid = errors.New("transaction breaks a rule of the Delta protocol")
 	// ErrExist, ErrNotExist, ErrNotEmpty, ErrIsDir, ErrNotDir as in POSIX.
 	ErrExist    = errors.New("name exists")
 	ErrNotExist = errors.New("no such name")
@@ -48,6 +54,10 @@ type Options struct {
 	// Report receives every failure for errors.jsonl, also those that no
 	// caller sees (a burst of unlinks that lost a conflict).
 	Report func(op, name string, err error)
+	// OnRefresh receives what the Refresh inside a commit found, so that who
+	// follows the table misses no event. It is called before Commit returns
+	// and must neither block nor commit.
+	OnRefresh func(ctx context.Context, ev snapshot.Event)
 }
 
 // Caller is the thread that asked, as FUSE names it (0 = the kernel).
@@ -80,7 +90,10 @@ type Attr struct {
 
 // TxnSpec is what a transaction wants to do and what it has read.
 type TxnSpec struct {
-	// Operation and Parameters go into commitInfo as Spark writes them.
+	// Operation and Parameters go into commitInfo as Spark writes them; a
+	// parameter that is no scalar becomes JSON text. For a WRITE, nil
+	// Parameters are those of an append, and nil Metrics are counted from the
+	// actions.
 	Operation  string
 	Parameters map[string]any
 	Metrics    map[string]string
@@ -98,6 +111,3 @@ type TxnSpec struct {
 	// UserMetadata goes into commitInfo.
 	UserMetadata string
 }
-
-// BlindAppend reports whether the transaction only adds and has read nothing.
-func (s *TxnSpec) BlindAppend() bool { return false }
