@@ -1,0 +1,217 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+// Local is a Store on a directory of a local or network file system.
+//
+// Names are resolved below the root by the kernel, one element at a time: a
+// symbolic link that leads out of the root, or an absolute one, is
+// [ErrOutside], and so is a ".." that climbs above it. Symbolic links within
+// the root are followed, except by a recursive listing. The root itself may
+// be reached through links; when the directory at the root's path is replaced
+// by another, the new one is used from then on.
+type Local struct {
+	path string
+	// escape is the error by which os.Root refuses to leave the root.
+	escape error
+	calls  calls
+
+	mu      sync.Mutex
+	current *os.Root
+	info    fs.FileInfo
+}
+
+// OpenLocal opens the directory at path, which may be relative.
+func OpenLocal(path string) (*Local, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{path: abs, calls: systemCalls}
+	root, err := l.root()
+	if err != nil {
+		return nil, err
+	}
+	_, err = root.Lstat("..")
+	l.escape = cause(err)
+	return l, nil
+}
+
+// Root is the absolute path of the root.
+func (l *Local) Root() string { return l.path }
+
+// Path is the absolute local path of a name, for messages and for child
+// processes; nothing stops a link on it from leading out of the root.
+func (l *Local) Path(name string) string { return filepath.Join(l.path, filepath.FromSlash(name)) }
+
+// root returns the directory that is at the root's path now. One that was
+// replaced is not closed, as it may be in use; the collector does it.
+func (l *Local) root() (*os.Root, error) {
+	now, err := os.Stat(l.path)
+	if err != nil {
+		return nil, l.fail("cannot open the root", ".", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != nil && os.SameFile(now, l.info) {
+		return l.current, nil
+	}
+	root, err := os.OpenRoot(l.path)
+	if err != nil {
+		return nil, l.fail("cannot open the root", ".", err)
+	}
+	info, err := root.Stat(".")
+	if err != nil {
+		root.Close()
+		return nil, l.fail("cannot open the root", ".", err)
+	}
+	l.current, l.info = root, info
+	return root, nil
+}
+
+// directory is an opened directory of the store.
+type directory struct {
+	*os.Root
+	// file is the same directory, for fsync and the *at calls.
+	file *os.File
+}
+
+// openDir opens a directory by name, "" or with a slash at the end. The dot
+// makes the kernel take the name for a directory and nothing else: opening a
+// named pipe would wait.
+func openDir(root *os.Root, name string) (*directory, error) {
+	sub, err := root.OpenRoot(name + ".")
+	if err != nil {
+		return nil, err
+	}
+	file, err := sub.Open(".")
+	if err != nil {
+		sub.Close()
+		return nil, err
+	}
+	return &directory{Root: sub, file: file}, nil
+}
+
+// openParent opens the directory that holds name, making it if wanted.
+func (l *Local) openParent(name string, create bool) (*directory, string, error) {
+	dir, base := path.Split(name)
+	if base == "" || base == "." || base == ".." {
+		return nil, "", fault.New(ErrOutside, "%q does not name a file", name).InFile(name)
+	}
+	root, err := l.root()
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := openDir(root, dir)
+	if create && errors.Is(err, fs.ErrNotExist) {
+		if err = mkdirAll(root, path.Clean(dir)); err == nil {
+			d, err = openDir(root, dir)
+		}
+	}
+	return d, base, err
+}
+
+func (d *directory) close() {
+	d.file.Close()
+	d.Root.Close()
+}
+
+// fail wraps the cause of err in the sentinel that fits.
+func (l *Local) fail(what, name string, err error) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	err = cause(err)
+	var kind error
+	switch {
+	case l.escape != nil && errors.Is(err, l.escape):
+		return fault.New(ErrOutside, "%s: the name or a link on its way leads out of the root", what).InFile(name)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		kind = ErrNotExist
+	case errors.Is(err, fs.ErrExist):
+		kind = ErrExist
+	case errors.Is(err, syscall.EROFS):
+		kind = ErrReadOnly
+	}
+	return fault.Wrap(kind, err, "%s", what).InFile(name)
+}
+
+// cause strips the operation and path that the os package adds.
+func cause(err error) error {
+	var p *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return p.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// infoOf describes a regular file. The identity is device, inode, size and
+// mtime in nanoseconds.
+func infoOf(name string, fi fs.FileInfo) Info {
+	info := Info{Name: name, Size: fi.Size(), ModTime: fi.ModTime()}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		info.Identity = fmt.Sprintf("%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano())
+	}
+	return info
+}
+
+// MkdirAll makes a directory and its parents, durably.
+func (l *Local) MkdirAll(name string) error {
+	root, err := l.root()
+	if err != nil {
+		return err
+	}
+	return l.fail("cannot make the directory", name, mkdirAll(root, path.Clean(name)))
+}
+
+func mkdirAll(root *os.Root, name string) error {
+	if fi, err := root.Stat(name); err == nil {
+		if !fi.IsDir() {
+			return syscall.ENOTDIR
+		}
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := path.Dir(name)
+	if parent != "." {
+		if err := mkdirAll(root, parent); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	dir, err := root.Open(parent)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return syncDir(dir)
+}
+
+// Chtimes sets the modification and access time of a file.
+func (l *Local) Chtimes(name string, t time.Time) error {
+	root, err := l.root()
+	if err != nil {
+		return err
+	}
+	return l.fail("cannot set the time", name, root.Chtimes(name, t, t))
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Publish implements Store by a hard link to the staged file, or by a copy
+// where they are on different file systems. Missing directories are made. The
+// file's modification time is set to now first: VACUUM deletes unreferenced
+// files by age, and a file may have been staged long ago. Publishing the same
+// file under the same name again is no error, so a failed call can be
+// repeated.
+func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	d, base, err := l.openParent(name, true)
+	if err != nil {
+		return l.fail("cannot publish", name, err)
+	}
+	defer d.close()
+	if err := touch(staged); err != nil {
+		return l.fail("cannot set the time of the staged file", name, err)
+	}
+	if err := staged.Sync(); err != nil {
+		return l.fail("cannot make the staged file durable", name, err)
+	}
+	err = l.calls.linkFile(d, staged, base)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		err = linkedAlready(d, staged, base, err)
+	case errors.Is(err, fs.ErrNotExist) || noLinks(err):
+		err = l.publishCopy(ctx, d, staged, base)
+	}
+	if err == nil {
+		err = l.calls.syncDir(d.file)
+	}
+	return l.fail("cannot publish", name, err)
+}
+
+// linkedAlready returns nil when base is the staged file, as after a repeated
+// request.
+func linkedAlready(d *directory, staged *os.File, base string, exist error) error {
+	ours, err := staged.Stat()
+	if err != nil {
+		return err
+	}
+	theirs, err := d.Lstat(base)
+	if err == nil && os.SameFile(ours, theirs) {
+		return nil
+	}
+	return exist
+}
+
+// publishCopy places a durable copy of the staged file.
+func (l *Local) publishCopy(ctx context.Context, d *directory, staged *os.File, base string) error {
+	temp, err := writeTemp(d, func(f *os.File) error {
+		_, err := io.Copy(f, &contextReader{ctx: ctx, r: io.NewSectionReader(staged, 0, 1<<63-1)})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	outcome, err := l.place(d, temp, base)
+	d.Remove(temp)
+	if outcome == Lost {
+		return fs.ErrExist
+	}
+	return err
+}
+
+// contextReader stops reading when its context is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// touch sets the file's times to the file system's now.
+func touch(f *os.File) error {
+	now := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_NOW}}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, procPath(f), now, 0)
+}
+
+// procPath is a path to the opened file itself, whatever its names.
+func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

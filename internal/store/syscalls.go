@@ -1,0 +1,44 @@
+package store
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// calls are the system calls whose failures tests cannot bring about.
+type calls struct {
+	// link links temp to base, both in d, if base is free.
+	link func(d *directory, temp, base string) error
+	// renameNoReplace renames temp to base, both in d, if base is free.
+	renameNoReplace func(d *directory, temp, base string) error
+	// linkFile links an opened file to base in d, if base is free.
+	linkFile func(d *directory, f *os.File, base string) error
+	// syncDir makes the names in a directory durable.
+	syncDir func(dir *os.File) error
+}
+
+var systemCalls = calls{
+	link: func(d *directory, temp, base string) error { return d.Link(temp, base) },
+	renameNoReplace: func(d *directory, temp, base string) error {
+		fd := int(d.file.Fd())
+		return unix.Renameat2(fd, temp, fd, base, unix.RENAME_NOREPLACE)
+	},
+	linkFile: func(d *directory, f *os.File, base string) error {
+		return unix.Linkat(unix.AT_FDCWD, procPath(f), int(d.file.Fd()), base, unix.AT_SYMLINK_FOLLOW)
+	},
+	syncDir: syncDir,
+}
+
+// syncDir makes the names in a directory durable, where the file system can:
+// some network file systems answer EINVAL because names are durable at once.
+func syncDir(dir *os.File) error {
+	err := dir.Sync()
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
+		return nil
+	}
+	return err
+}
+
+var _ Store = (*Local)(nil)
