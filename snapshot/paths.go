@@ -100,3 +100,7 @@ func storeName(canonical string) (string, error) {
 	}
 	return canonical, nil
 }
+
+// CanonicalPath is the one form of a path of the log, under the root of the
+// table's storage, in which two paths of the same file are equal.
+func CanonicalPath(raw, root string) string { return canonicalPath(raw, root) }
