@@ -2,14 +2,216 @@ package writer
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 )
 
-type committer struct{}
+// commitTimeout bounds a commit from its first attempt on, and the work after
+// it.
+const commitTimeout = 60 * time.Second
 
-func newCommitter(t *snapshot.Table, o Options) *committer { return &committer{} }
+// tableLog is what a commit needs of [snapshot.Table].
+type tableLog interface {
+	Name() string
+	Store() store.Store
+	Latest() int64
+	Refresh(ctx context.Context) (snapshot.Event, error)
+	CommitTime(ctx context.Context, v int64) (time.Time, bool, error)
+	ReadCommit(ctx context.Context, v int64) ([]action.Action, error)
+	Header(ctx context.Context, v int64) (*action.Protocol, *action.Metadata, error)
+}
 
-func (c *committer) writable(ctx context.Context) error { return errStub }
+// committer turns transactions into commit files, one at a time.
+type committer struct {
+	log    tableLog
+	opts   Options
+	logger *slog.Logger
+	gate   gate
+	// turn is held by the transaction that commits: two of one process would
+	// only make each other lose. It is a channel because waiting for it can be
+	// cancelled.
+	turn chan struct{}
 
-func (c *committer) commit(ctx context.Context, spec *TxnSpec) (int64, error) { return 0, errStub }
+	now                      func() time.Time
+	timeout, readBackTimeout time.Duration
+	// pause is how long to wait before another try, the n-th from 1.
+	pause func(n int) time.Duration
+}
+
+func newCommitter(log tableLog, o Options) *committer {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &committer{
+		log:             log,
+		opts:            o,
+		logger:          o.Logger.With("op", "commit", "table", log.Name()),
+		turn:            make(chan struct{}, 1),
+		now:             time.Now,
+		timeout:         commitTimeout,
+		readBackTimeout: readBackTimeout,
+		pause:           backoff,
+	}
+}
+
+// writable is [Table.Writable].
+func (c *committer) writable(ctx context.Context) error {
+	if c.opts.ReadOnly {
+		return c.locate(errMountReadOnly())
+	}
+	h, err := c.header(ctx, c.log.Latest())
+	if err != nil {
+		return err
+	}
+	return c.locate(c.gate.check(h))
+}
+
+func (c *committer) header(ctx context.Context, v int64) (header, error) {
+	p, m, err := c.log.Header(ctx, v)
+	return header{p, m}, err
+}
+
+// locate adds the table's name to an error that lacks it. The error may be
+// shared, so it is copied.
+func (c *committer) locate(err error) error {
+	e, ok := err.(*fault.Error)
+	if !ok || e.Table != "" {
+		return err
+	}
+	located := *e
+	located.Table = c.log.Name()
+	return &located
+}
+
+// commit is [Table.Commit]. Group commit belongs between the two: it would
+// hand one transaction made of several blind appends in here.
+func (c *committer) commit(ctx context.Context, spec *TxnSpec) (int64, error) {
+	version, err := c.takeTurn(ctx, spec)
+	if err != nil {
+		return 0, c.locate(err)
+	}
+	c.logger.Info("committed", "version", version, "operation", spec.Operation)
+	c.refresh(ctx, version)
+	return version, nil
+}
+
+// takeTurn waits for the turn, checks the transaction and lands it. Up to the
+// first attempt it can be cancelled.
+func (c *committer) takeTurn(ctx context.Context, spec *TxnSpec) (int64, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	t, err := c.begin(ctx, spec)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.catchUp(ctx, t); err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	if err := c.land(ctx, t); err != nil {
+		return 0, err
+	}
+	return t.version, nil
+}
+
+// begin checks the transaction on its base version.
+func (c *committer) begin(ctx context.Context, spec *TxnSpec) (*txn, error) {
+	if c.opts.ReadOnly {
+		return nil, errMountReadOnly()
+	}
+	base, err := c.openBase(ctx, spec.Base)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTxn(spec, base, c.log.Store().Root())
+	if err != nil {
+		return nil, err
+	}
+	after := base.with(spec.Actions)
+	if err := c.gate.check(after); err != nil {
+		return nil, err
+	}
+	if err := checkAppendOnly(after, c.opts.AppendOnly, spec); err != nil {
+		return nil, err
+	}
+	if on, _ := t.inCommitTime(); on && spec.Base >= 0 {
+		t.floor, err = c.commitTime(ctx, spec.Base)
+	}
+	return t, err
+}
+
+// openBase returns the header of the base version, if it can be written.
+func (c *committer) openBase(ctx context.Context, base int64) (header, error) {
+	if base < 0 {
+		return header{}, nil
+	}
+	if err := c.sameTable(ctx, base); err != nil {
+		return header{}, err
+	}
+	h, err := c.header(ctx, base)
+	if err != nil {
+		return header{}, err
+	}
+	return h, c.gate.check(h)
+}
+
+// sameTable looks for new commits, and for a table that was deleted and made
+// again: what was decided on the old one says nothing about the new one, and
+// the next version may leave a gap in its log.
+func (c *committer) sameTable(ctx context.Context, version int64) error {
+	ev, err := c.log.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	c.announce(ctx, ev)
+	if ev.Recreated || c.log.Latest() < version {
+		return fault.New(ErrConflict, "the table was deleted and made again meanwhile").AtVersion(version).
+			WithHint("look at the new table and do it again")
+	}
+	return nil
+}
+
+// refresh makes the snapshot of our version current. The commit stands
+// whatever comes of it.
+func (c *committer) refresh(ctx context.Context, version int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	ev, err := c.log.Refresh(ctx)
+	if err != nil {
+		c.logger.Warn("cannot look at the table after a commit", "version", version, "err", err)
+		return
+	}
+	c.announce(ctx, ev)
+}
+
+func (c *committer) announce(ctx context.Context, ev snapshot.Event) {
+	if c.opts.OnRefresh != nil && (ev.Recreated || ev.From != ev.To) {
+		c.opts.OnRefresh(ctx, ev)
+	}
+}
+
+// commitTime is the commit time of a version in milliseconds.
+func (c *committer) commitTime(ctx context.Context, v int64) (int64, error) {
+	at, ok, err := c.log.CommitTime(ctx, v)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 0, fault.New(ErrReadOnly, "the commit file is gone, and with it the time that the next commit must exceed").
+			AtVersion(v).InFile(commitName(v)).WithHint("restore the file of the log")
+	}
+	return at.UnixMilli(), nil
+}

@@ -1,0 +1,217 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+const (
+	// readBackTimeout bounds finding out whose a commit file is.
+	readBackTimeout = 20 * time.Second
+	// maxSilence is how often a version is tried when the storage gives no
+	// answer and the commit file does not appear.
+	maxSilence = 4
+	// maxReads is how often a commit file that does not parse is read: some
+	// engines create it first and fill it then.
+	maxReads = 6
+)
+
+// fate is what became of an attempt.
+type fate int
+
+const (
+	// unknown: nobody can tell; the error is ErrUnsure, or says that there was
+	// no attempt.
+	unknown fate = iota
+	// landed: the commit file is ours.
+	landed
+	// taken: the commit file is another's.
+	taken
+	// absent: there is no commit file; the error is the storage's, if it gave
+	// one.
+	absent
+)
+
+// land attempts one version after the other until a commit file is ours or
+// the transaction cannot be rebased. Unless it returns ErrUnsure, an error
+// means that nothing was committed.
+//
+// A version that gave no answer is tried again with the same commit id and
+// never skipped: an attempt that arrives late finds the name taken, or is the
+// commit we ask for.
+func (c *committer) land(ctx context.Context, t *txn) error {
+	silence := 0
+	for n := 1; ; n++ {
+		got, err := c.attempt(ctx, t)
+		switch got {
+		case landed:
+			return nil
+		case unknown:
+			return err
+		case taken:
+			silence = 0
+			if err := c.follow(ctx, t); err != nil {
+				return err
+			}
+		case absent:
+			c.logger.Warn("commit file did not appear", "version", t.version, "err", err)
+			if silence++; silence == maxSilence || errors.Is(err, store.ErrReadOnly) {
+				return unanswered(t, err)
+			}
+		}
+		if c.wait(ctx, n) != nil {
+			if silence > 0 {
+				return unanswered(t, context.DeadlineExceeded)
+			}
+			return fault.New(ErrConflict, "other commits kept coming first for %v", c.timeout).AtVersion(t.version).
+				WithHint("try again when fewer programs write to the table")
+		}
+	}
+}
+
+// attempt tries to create the commit file of t's version.
+func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
+	data, err := t.encode(c.now().UnixMilli(), c.opts.EngineInfo)
+	if err != nil {
+		return unknown, err
+	}
+	outcome, err := c.log.Store().PutIfAbsent(ctx, commitName(t.version), data)
+	if outcome == store.Won {
+		return landed, nil
+	}
+	got, readErr := c.whose(ctx, t, outcome == store.Lost)
+	if got != absent {
+		err = readErr
+	}
+	return got, err
+}
+
+// whose reads the commit file of t's version back and compares its commit id:
+// a lost reply looks like a lost race. exists says that the storage found the
+// name taken.
+func (c *committer) whose(ctx context.Context, t *txn, exists bool) (fate, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.readBackTimeout)
+	defer cancel()
+	for n := 1; ; n++ {
+		id, err := commitID(ctx, c.log.Store(), commitName(t.version))
+		switch {
+		case err == nil && id == t.id:
+			return landed, nil
+		case err == nil:
+			return taken, nil
+		case errors.Is(err, store.ErrNotExist) && !exists:
+			return absent, nil
+		}
+		if c.wait(ctx, n) != nil {
+			return unknown, errUnsure(t, err)
+		}
+	}
+}
+
+// commitID returns the txnId of a commit file, "" if it names none: then it
+// is not ours, whose first line does.
+func commitID(ctx context.Context, st store.Store, name string) (string, error) {
+	object, err := st.Open(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer object.Close()
+	first, err := action.NewReader(io.NewSectionReader(object, 0, object.Info().Size)).Next()
+	if bad := (*action.LineError)(nil); errors.As(err, &bad) || errors.Is(err, io.EOF) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if info, ok := first.(*action.CommitInfo); ok {
+		id, _ := info.TxnID()
+		return id, nil
+	}
+	return "", nil
+}
+
+// follow rebases t on the commit that took its version, and on those that
+// came after it.
+func (c *committer) follow(ctx context.Context, t *txn) error {
+	if err := c.rebase(ctx, t); err != nil {
+		return err
+	}
+	if err := c.sameTable(ctx, t.version-1); err != nil {
+		return err
+	}
+	return c.catchUp(ctx, t)
+}
+
+// catchUp rebases t on the commits that are known.
+func (c *committer) catchUp(ctx context.Context, t *txn) error {
+	for t.spec.Base >= 0 && t.version <= c.log.Latest() {
+		if err := c.rebase(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebase reads the commit that has t's version and moves t behind it.
+func (c *committer) rebase(ctx context.Context, t *txn) error {
+	for n := 1; ; n++ {
+		actions, err := c.log.ReadCommit(ctx, t.version)
+		if err == nil {
+			return t.rebase(actions)
+		}
+		if n == maxReads || !errors.Is(err, snapshot.ErrCorrupt) {
+			return err
+		}
+		if err := c.wait(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+// unanswered is the error after the last attempt at a version where no commit
+// file appeared. An error that the storage gave is believed, because the file
+// is not there; without one, or after a timeout, a write may still be under
+// way.
+func unanswered(t *txn, cause error) error {
+	if errors.Is(cause, store.ErrReadOnly) {
+		return fault.Wrap(ErrReadOnly, cause, "the storage cannot take a commit").AtVersion(t.version)
+	}
+	if timeout := interface{ Timeout() bool }(nil); cause == nil ||
+		errors.As(cause, &timeout) && timeout.Timeout() {
+		return errUnsure(t, cause)
+	}
+	return fault.Wrap(nil, cause, "nothing was committed").AtVersion(t.version).InFile(commitName(t.version))
+}
+
+func errUnsure(t *txn, cause error) error {
+	return fault.Wrap(ErrUnsure, cause, "the storage did not say whether the commit was written").
+		AtVersion(t.version).InFile(commitName(t.version)).
+		WithHint("it was if that file holds the txnId %s; check before doing it again", t.id)
+}
+
+// wait sleeps before another try, the n-th from 1.
+func (c *committer) wait(ctx context.Context, n int) error {
+	timer := time.NewTimer(c.pause(n))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// backoff grows from about 4 ms to half a second, half of it at random, so
+// that writers who met once do not meet again.
+func backoff(n int) time.Duration {
+	d := min(4*time.Millisecond<<min(n-1, 7), 500*time.Millisecond)
+	return d/2 + rand.N(d/2+1)
+}
