@@ -1,0 +1,100 @@
+package parquetfile
+
+import (
+	"slices"
+
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// maxSchemaDepth bounds the nesting of a schema.
+const maxSchemaDepth = 100
+
+// schemaReader builds the tree from its depth-first list of elements.
+type schemaReader struct {
+	elements []element
+	ordered  []bool
+	columns  []*Node
+}
+
+// schema sets Root and columns of f.
+func (f *File) schema(foot *footer) error {
+	r := schemaReader{elements: foot.schema, ordered: foot.ordered}
+	if len(r.elements) == 0 || r.elements[0].physical >= 0 {
+		return fault.New(ErrBroken, "the schema has no root")
+	}
+	r.elements[0].repetition = format.Required
+	root, err := r.node(nil, 0)
+	if err != nil {
+		return err
+	}
+	if n := len(r.elements); n > 0 {
+		return fault.New(ErrBroken, "%d schema elements belong to no group", n)
+	}
+	if len(r.columns) == 0 {
+		return fault.New(ErrBroken, "the schema has no columns")
+	}
+	root.Path = nil
+	f.Root, f.columns = root, r.columns
+	return nil
+}
+
+// node takes the next element and its children; parent is nil for the root.
+func (r *schemaReader) node(parent *Node, depth int) (*Node, error) {
+	if len(r.elements) == 0 {
+		return nil, fault.New(ErrBroken, "the schema ends inside a group")
+	}
+	if depth > maxSchemaDepth {
+		return nil, fault.New(ErrBroken, "the schema is nested deeper than %d", maxSchemaDepth)
+	}
+	e := r.elements[0]
+	r.elements = r.elements[1:]
+	n := &Node{Name: e.name, Repetition: e.repetition, Logical: e.logical, Physical: e.physical, Length: e.length, Column: -1}
+	if e.logical.Kind == None && e.converted >= 0 {
+		n.Logical = fromConverted(e)
+	}
+	if parent != nil {
+		n.Path = append(slices.Clip(parent.Path), e.name)
+		n.MaxDefinition, n.MaxRepetition = parent.MaxDefinition, parent.MaxRepetition
+	}
+	switch e.repetition {
+	case format.Required:
+	case format.Optional:
+		n.MaxDefinition++
+	case format.Repeated:
+		n.MaxDefinition++
+		n.MaxRepetition++
+	default:
+		return nil, fault.New(ErrBroken, "unknown repetition %d", e.repetition).OnColumn(pathOf(n))
+	}
+	if e.physical >= 0 {
+		return n, r.leaf(n, e)
+	}
+	for range e.children {
+		c, err := r.node(n, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.Children = append(n.Children, c)
+	}
+	if parent != nil && len(n.Children) == 0 {
+		return nil, fault.New(ErrBroken, "a group without columns").OnColumn(pathOf(n))
+	}
+	return n, nil
+}
+
+func (r *schemaReader) leaf(n *Node, e element) error {
+	if !known(e.physical) {
+		return fault.New(ErrBroken, "unknown physical type %d", e.physical).OnColumn(pathOf(n))
+	}
+	if e.children > 0 {
+		return fault.New(ErrBroken, "both a column and a group").OnColumn(pathOf(n))
+	}
+	if e.physical == format.FixedLenByteArray && e.length <= 0 {
+		return fault.New(ErrBroken, "fixed length of %d bytes", e.length).OnColumn(pathOf(n))
+	}
+	n.Column = len(r.columns)
+	n.typeDefinedOrder = n.Column < len(r.ordered) && r.ordered[n.Column]
+	r.columns = append(r.columns, n)
+	return nil
+}
