@@ -1,0 +1,92 @@
+import glob
+import os
+import pathlib
+import sys
+
+import duckdb
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+import mount  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="run the long forms")
+
+
+def pytest_sessionstart(session):
+    if not os.access(mount.BINARY, os.X_OK):
+        pytest.exit("DELTAFS_BIN must name the binary under test; scripts/interop sets it", 1)
+
+
+@pytest.fixture(scope="session")
+def full(request):
+    return request.config.getoption("--full")
+
+
+@pytest.fixture
+def mounted():
+    """Mounts sources; every mount ends with the test."""
+    made = []
+
+    def start(source, *flags):
+        m = mount.Mount(source, *flags)
+        made.append(m)
+        return m
+
+    yield start
+    errors = []
+    for m in made:
+        try:
+            m.close()
+        except AssertionError as e:
+            errors.append(str(e))
+    assert not errors, "\n".join(errors)
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A path for a table."""
+    return tmp_path / "table"
+
+
+@pytest.fixture(scope="session")
+def duck():
+    """A DuckDB connection with the delta extension."""
+    import duckdb_extension_delta
+
+    root = pathlib.Path(duckdb_extension_delta.__file__).parent
+    (extension,) = root.glob(f"extensions/v{duckdb.__version__}/delta.duckdb_extension")
+    connection = duckdb.connect()
+    connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A local Spark with Delta Lake."""
+    from pyspark.sql import SparkSession
+
+    jars = glob.glob(os.path.join(os.environ["DELTAFS_SPARK_JARS"], "*.jar"))
+    assert jars, "DELTAFS_SPARK_JARS names no jars; scripts/interop sets it"
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("deltafs-interop")
+        .config("spark.jars", ",".join(jars))
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.databricks.delta.snapshotPartitions", "2")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
