@@ -63,7 +63,7 @@ func Start(ctx context.Context, args []string, limit time.Duration) (int, error)
 
 // await reads the child's report: everything until the pipe closes.
 func await(ctx context.Context, cmd *exec.Cmd, r *os.File) (int, error) {
-	defer context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })()
 	text, err := io.ReadAll(r)
 	if bytes.HasPrefix(text, []byte(ready)) {
 		return cmd.Process.Pid, nil

@@ -68,7 +68,7 @@ func Connect(m Mount) Servers {
 func (s Servers) Wait(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		for _, conn := range s {
-			conn.SetReadDeadline(time.Unix(1, 0))
+			_ = conn.SetReadDeadline(time.Unix(1, 0))
 		}
 	})
 	defer stop()
