@@ -1,0 +1,3 @@
+// Package indextest is the test suite that every implementation of
+// metacache.Index has to pass.
+package indextest
