@@ -7,8 +7,8 @@
 // a read names the version it wants. An index knows which versions it covers;
 // a read outside them is [ErrNotCovered], never an answer.
 //
-// [Memory] holds everything on the heap. The suite in indextest states what
-// every implementation must do.
+// [Memory] holds everything on the heap: persistent trees, one root a version.
+// The suite in indextest states what every implementation must do.
 //
 // The package stores what it is given and knows no protocol rule. Locks: an
 // index locks itself; iterators hold no lock between two steps, and see one
