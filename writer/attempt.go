@@ -58,7 +58,7 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 			return err
 		case taken:
 			silence = 0
-			if err := c.follow(ctx, t); err != nil {
+			if err := c.follow(ctx, t); err != nil && ctx.Err() == nil {
 				return err
 			}
 		case absent:
@@ -71,7 +71,7 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 			if silence > 0 {
 				return unanswered(t, context.DeadlineExceeded)
 			}
-			return fault.New(ErrConflict, "other commits kept coming first for %v", c.timeout).AtVersion(t.version).
+			return fault.New(ErrConflict, "no version was free within %v", c.timeout).AtVersion(t.version).
 				WithHint("try again when fewer programs write to the table")
 		}
 	}
