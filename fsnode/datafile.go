@@ -1,0 +1,95 @@
+package fsnode
+
+import (
+	"context"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+// dataFile is a committed data file. It is made for one operation from its
+// node id and then dropped.
+type dataFile struct {
+	inc *incarnation
+	id  uint64
+	snapshot.File
+}
+
+// file builds the node of a file that a directory of the incarnation shows.
+func (inc *incarnation) file(f snapshot.File) (*dataFile, error) {
+	id, ok := fileRef{inc.slot, f.SchemaOrdinal, f.ID}.nodeID()
+	if !ok {
+		return nil, fault.New(errForbidden, "more files or schemas than the mount can number").
+			AtTable(inc.t.source).InFile(f.Name).WithHint("mount the table again")
+	}
+	return &dataFile{inc: inc, id: id, File: f}, nil
+}
+
+// dataFile finds the file behind a node id.
+func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
+	ref := unpackFile(id)
+	inc, ok := f.incarnation(ref.slot)
+	if !ok {
+		return nil, errStale
+	}
+	inc.t.used.Store(time.Now().UnixNano())
+	file, err := inc.snap.FileByID(ctx, ref.id)
+	if err != nil {
+		return nil, err
+	}
+	file.SchemaOrdinal = ref.ordinal
+	return &dataFile{inc: inc, id: id, File: file}, nil
+}
+
+func (d *dataFile) key() nodeKey           { return nodeKey{kind: kindData, table: d.inc.t} }
+func (d *dataFile) kind() statKind         { return dataStat }
+func (d *dataFile) attrTTL() time.Duration { return forever }
+
+func (d *dataFile) stat(context.Context) (stat, error) {
+	return stat{dataStat, d.inc.servedSize(d), d.ModTime}, nil
+}
+
+// servedSize is the size that the content was found to have, else the size
+// that the snapshot promises.
+func (inc *incarnation) servedSize(d *dataFile) int64 {
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	if size, ok := inc.sizes[d.id]; ok {
+		return size
+	}
+	return d.Size
+}
+
+// correctSize remembers the size of opened content and reports whether it is
+// another than was shown.
+func (inc *incarnation) correctSize(d *dataFile, size int64) bool {
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	shown, ok := inc.sizes[d.id]
+	if !ok {
+		shown = d.Size
+	}
+	if shown == size {
+		return false
+	}
+	if inc.sizes == nil {
+		inc.sizes = map[uint64]int64{}
+	}
+	inc.sizes[d.id] = size
+	return true
+}
+
+// isLive reports whether the file is part of the newest version: only then can
+// the path by which it was reached be in current/.
+func (d *dataFile) isLive(ctx context.Context) (bool, error) {
+	s, err := d.inc.snap.At(ctx, d.inc.snap.Latest())
+	if err != nil {
+		return false, err
+	}
+	if d.Add == nil {
+		return false, nil
+	}
+	f, ok, err := s.ByPath(ctx, d.Add.Path)
+	return ok && f.ID == d.ID, err
+}

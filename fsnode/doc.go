@@ -1,0 +1,41 @@
+// Package fsnode is the FUSE server: it shows Delta tables as a tree of
+// versions and turns file operations into calls of the packages snapshot and
+// writer. It is the only package that knows errno, and it knows nothing of
+// JSON logs or Parquet.
+//
+// # Nodes
+//
+// The server implements go-fuse's [fuse.RawFileSystem]. A data file has no
+// object here: its node id is computed from (table slot, schema ordinal,
+// FileID), see nodeid.go, so a million known inodes cost the process nothing,
+// and one data file is one inode in every version that holds it. Everything
+// else (directories, symbolic links, text files, staged files) is a [node] in
+// the node table, which counts the kernel's lookups and forgets a node when
+// the kernel does. A slot is one incarnation of a table: when the table is
+// deleted and made again, a new slot makes every old node id stale.
+//
+// # Lifetimes
+//
+// How long the kernel may cache what is decided in lifetime.go alone: without
+// limit for what is immutable (snapshots), one second in current/, not at all
+// for what may change at any time.
+//
+// # Rules
+//
+//   - An operation resolves its nodes, calls the domain and maps the error;
+//     the mapping is errno.go and nothing else.
+//   - A committed inode is never opened for writing: open answers ESTALE after
+//     the writer bound a staged file to the name, and the kernel looks again.
+//   - An inode is open in one mode at a time, passthrough or cached; mixing the
+//     two makes the kernel fail with EIO.
+//   - The kernel is never notified by the goroutine that serves an operation,
+//     nor with a lock held: the notifier has a goroutine of its own.
+//   - Interrupts reach reads; a commit ignores them.
+//
+// # Locks
+//
+// FS.tablesMu, table.openMu, table.pollMu, table.mu, then the locks of nodes,
+// handles, open files, the error log and the notifier, which are leaves. Only
+// openMu and pollMu are held during I/O; no lock is held while waiting for the
+// kernel.
+package fsnode

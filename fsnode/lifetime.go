@@ -1,0 +1,20 @@
+package fsnode
+
+import "time"
+
+// How long the kernel may keep a name or the attributes of a node. Nodes and
+// directories choose one of these and nothing else; a negative answer has the
+// lifetime of a name too.
+const (
+	// forever is for what cannot change: everything in a snapshot, and the
+	// names of versions, which are invalidated if the table is made again. The
+	// kernel clamps it.
+	forever = 365 * 24 * time.Hour
+	// liveTTL is for names in current/. It bounds what is shown of the past if
+	// a notification was lost.
+	liveTTL = time.Second
+	// never is for what may change at any time or means something else to
+	// another process: the other names of a table's root, generated text,
+	// staged files, missing names outside of snapshots.
+	never = time.Duration(0)
+)

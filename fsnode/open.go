@@ -1,0 +1,199 @@
+package fsnode
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+// Open implements fuse.RawFileSystem.
+func (f *FS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	ctx := request(cancel, &in.InHeader)
+	n, err := f.resolve(ctx, in.NodeId)
+	if err != nil {
+		return f.fail(nil, "open", "", err)
+	}
+	wants := in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY
+	if wants {
+		err = f.mayWrite()
+	}
+	if err == nil {
+		err = f.openNode(ctx, in, n, wants, out)
+	}
+	return f.fail(tableOf(n), "open", nodeName(n), err)
+}
+
+// openNode opens what the node is.
+func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, out *fuse.OpenOut) error {
+	switch n := n.(type) {
+	case *dataFile:
+		if wants {
+			return f.wantWrite(ctx, in, n)
+		}
+		return f.openData(ctx, n, out)
+	case *stagedFile:
+		return f.openStaged(ctx, n, wants, out)
+	case *textFile, *reasonFile, *rejectedFile:
+		if wants {
+			return fault.New(errForbidden, "cannot be written").WithHint("copy it out of the mount")
+		}
+		return f.openText(ctx, n, out)
+	}
+	return errIsDir
+}
+
+// wantWrite answers a write open of a committed file. The inode is shared with
+// every snapshot that holds the file and is never written: the writer binds a
+// staged file to the name, and on ESTALE the kernel looks the name up again.
+func (f *FS) wantWrite(ctx context.Context, in *fuse.OpenIn, d *dataFile) error {
+	if err := d.inc.live.WantWrite(ctx, caller(&in.InHeader), d.File); err != nil {
+		return err
+	}
+	return errStale
+}
+
+// dataHandle reads a committed file.
+type dataHandle struct {
+	files *openFiles
+	of    *openFile
+}
+
+func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error {
+	of, err := f.files.acquire(ctx, d)
+	if err != nil {
+		return err
+	}
+	if size := of.reader.Content().Size; d.inc.correctSize(d, size) {
+		f.log.Warn("file has another size than the log says", "table", d.inc.t.source, "path", d.Name, "size", size)
+		f.notifier.do(func() { f.invalidate(d.id) })
+	}
+	out.Fh = f.handles.add(&dataHandle{f.files, of})
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	if of.backing > 0 {
+		out.OpenFlags, out.BackingID = fuse.FOPEN_PASSTHROUGH, of.backing
+	}
+	return nil
+}
+
+func (h *dataHandle) release() { h.files.release(h.of) }
+
+// read gives the kernel the file's descriptor to splice from where the file is
+// served as it lies on disk.
+func (h *dataHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+	if file := h.of.file; file != nil {
+		return fuse.ReadResultFd(file.Fd(), off, len(buf)), nil
+	}
+	return readAt(h.of.reader, buf, off)
+}
+
+// readAt reads what there is; less than was asked for is the end of the file.
+func readAt(r io.ReaderAt, buf []byte, off int64) (fuse.ReadResult, error) {
+	n, err := r.ReadAt(buf, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return fuse.ReadResultData(buf[:n]), nil
+}
+
+// textHandle reads text as it was when it was opened.
+type textHandle struct{ text []byte }
+
+func (h *textHandle) release() {}
+
+func (h *textHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+	if off >= int64(len(h.text)) {
+		return fuse.ReadResultData(nil), nil
+	}
+	return fuse.ReadResultData(h.text[off:min(int64(len(h.text)), off+int64(len(buf)))]), nil
+}
+
+// localHandle reads a file of the staging area.
+type localHandle struct{ file *os.File }
+
+func (h *localHandle) release() { h.file.Close() }
+
+func (h *localHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+	return readAt(h.file, buf, off)
+}
+
+func (f *FS) openText(ctx context.Context, n node, out *fuse.OpenOut) error {
+	if r, ok := n.(*rejectedFile); ok {
+		file, err := os.Open(r.Path)
+		if err != nil {
+			return err
+		}
+		out.Fh = f.handles.add(&localHandle{file})
+		return nil
+	}
+	text, err := n.(interface {
+		content(context.Context) ([]byte, error)
+	}).content(ctx)
+	if err != nil {
+		return err
+	}
+	out.Fh = f.handles.add(&textHandle{text})
+	if isImmutable(n) {
+		out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	} else {
+		out.OpenFlags = fuse.FOPEN_DIRECT_IO // the size at stat may be another by now
+	}
+	return nil
+}
+
+// Read implements fuse.RawFileSystem.
+func (f *FS) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	h, ok := lookupHandle[fileHandle](&f.handles, in.Fh)
+	if !ok {
+		return nil, fuse.EBADF
+	}
+	if request(cancel, &in.InHeader).Err() != nil {
+		return nil, fuse.EINTR
+	}
+	res, err := h.read(buf[:min(len(buf), int(in.Size))], int64(in.Offset))
+	if err != nil {
+		return nil, f.failNode(in.NodeId, "read", err)
+	}
+	return res, fuse.OK
+}
+
+// Release implements fuse.RawFileSystem. It commits nothing: the kernel sends
+// it some time after close(2) has returned.
+func (f *FS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.handles.remove(in.Fh) }
+
+// failNode is fail for operations that know only a node id.
+func (f *FS) failNode(id uint64, op string, err error) fuse.Status {
+	n, rerr := f.resolve(f.ctx, id)
+	if rerr != nil {
+		return f.fail(nil, op, "", err)
+	}
+	return f.fail(tableOf(n), op, nodeName(n), err)
+}
+
+// nodeName is how messages call a node.
+func nodeName(n node) string {
+	switch n := n.(type) {
+	case *dataFile:
+		return pathJoin(n.Dir, n.Name)
+	case *liveDir:
+		return pathJoin(nameCurrent, n.path)
+	case *snapshotDir:
+		return pathJoin(versionName(n.version), n.path)
+	case *textFile:
+		return n.name
+	case *rejectedFile:
+		return n.Name
+	}
+	return ""
+}
+
+func (f *FS) invalidate(id uint64) {
+	if k := f.kernel(); k != nil {
+		k.InodeNotify(id, 0, 0)
+	}
+}

@@ -1,0 +1,131 @@
+package fsnode
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+// passthroughFrom is the size in bytes from which a raw file is read by the
+// kernel directly. Passing a file through costs two calls an open, so it is
+// for files that are worth more than a few reads.
+const passthroughFrom = 256 << 10
+
+// openFile is a data file that at least one handle reads. All handles share
+// it, because the kernel takes one backing file and one mode for an inode.
+type openFile struct {
+	id   uint64
+	refs int // under openFiles.mu
+
+	// ready guards the opening; the rest does not change afterwards.
+	ready  sync.Mutex
+	opened bool
+	reader snapshot.Reader
+	// file is the local file when its bytes are served unchanged.
+	file *os.File
+	// backing is the kernel's id of the file, 0 without passthrough.
+	backing int32
+}
+
+// openFiles are the data files with open handles, by node id.
+type openFiles struct {
+	fs *FS
+	// refused is set when the kernel refused a backing file: from then on
+	// files are opened in the cached mode.
+	refused atomic.Bool
+
+	mu   sync.Mutex
+	byID map[uint64]*openFile
+}
+
+func newOpenFiles(f *FS) *openFiles { return &openFiles{fs: f, byID: map[uint64]*openFile{}} }
+
+// acquire opens a file or shares it with those who have it open.
+func (o *openFiles) acquire(ctx context.Context, d *dataFile) (*openFile, error) {
+	o.mu.Lock()
+	of, ok := o.byID[d.id]
+	if !ok {
+		of = &openFile{id: d.id}
+		o.byID[d.id] = of
+	}
+	of.refs++
+	o.mu.Unlock()
+
+	of.ready.Lock()
+	defer of.ready.Unlock()
+	if of.opened {
+		return of, nil
+	}
+	r, err := d.inc.snap.Open(ctx, d.File)
+	if err != nil {
+		o.drop(of)
+		return nil, err
+	}
+	of.reader, of.opened = r, true
+	if r.Content().Raw() {
+		of.file = r.File()
+	}
+	of.backing = o.register(of)
+	return of, nil
+}
+
+// drop gives a reference back and reports whether it was the last.
+func (o *openFiles) drop(of *openFile) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	of.refs--
+	if of.refs > 0 {
+		return false
+	}
+	if o.byID[of.id] == of {
+		delete(o.byID, of.id)
+	}
+	return true
+}
+
+func (o *openFiles) release(of *openFile) {
+	if !o.drop(of) {
+		return
+	}
+	if of.backing > 0 {
+		if s := o.fs.server.Load(); s != nil {
+			s.UnregisterBackingFd(of.backing)
+		}
+	}
+	if err := of.reader.Close(); err != nil {
+		o.fs.log.Debug("close failed", "op", "release", "err", err)
+	}
+}
+
+// register makes the file known to the kernel for passthrough. When the kernel
+// refuses, this and every later file is read through the server.
+func (o *openFiles) register(of *openFile) int32 {
+	s := o.fs.server.Load()
+	if s == nil || of.file == nil || of.reader.Content().Size < passthroughFrom || o.refused.Load() {
+		return 0
+	}
+	id, errno := s.RegisterBackingFd(&fuse.BackingMap{Fd: int32(of.file.Fd())})
+	if errno != 0 {
+		if !o.refused.Swap(true) {
+			o.fs.log.Warn("kernel refuses passthrough, files are read through the server",
+				"op", "open", "errno", unix.ErrnoName(errno))
+		}
+		return 0
+	}
+	return id
+}
+
+// allowPassthrough decides at the start whether passthrough can work: the
+// kernel must offer it and registering a file needs CAP_SYS_ADMIN.
+func (o *openFiles) allowPassthrough(s *fuse.Server) {
+	if s.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH == 0 || syscall.Geteuid() != 0 {
+		o.refused.Store(true)
+	}
+}

@@ -1,0 +1,141 @@
+package fsnode
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Sentinels that New and Mount return, wrapped in *fault.Error.
+var (
+	// ErrNoSource: the source does not exist or is no directory.
+	ErrNoSource = errors.New("no such table or directory")
+	// ErrMount: the kernel or fusermount3 refused the mount.
+	ErrMount = errors.New("cannot mount")
+	// ErrBusy: the mount is in use and could not be taken away.
+	ErrBusy = errors.New("mount is busy")
+)
+
+// DefaultListVersions is how many versions a table's root lists.
+const DefaultListVersions = 20
+
+// ListVersions limits which versions the root of a table lists; all others
+// resolve by name. It is a flag.Value.
+type ListVersions int
+
+// The special limits.
+const (
+	ListNone ListVersions = 0
+	ListAll  ListVersions = -1
+)
+
+// ParseListVersions reads "all", "none" or a number.
+func ParseListVersions(s string) (ListVersions, error) {
+	switch s {
+	case "all":
+		return ListAll, nil
+	case "none":
+		return ListNone, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not all, none or a number", s)
+	}
+	return ListVersions(n), nil
+}
+
+// String is the inverse of ParseListVersions.
+func (l ListVersions) String() string {
+	switch l {
+	case ListAll:
+		return "all"
+	case ListNone:
+		return "none"
+	}
+	return strconv.Itoa(int(l))
+}
+
+// Set implements flag.Value.
+func (l *ListVersions) Set(s string) error {
+	v, err := ParseListVersions(s)
+	if err != nil {
+		return err
+	}
+	*l = v
+	return nil
+}
+
+// Options configure a mount.
+type Options struct {
+	// Source is the local path of a table or of a lake: a directory with
+	// tables below it.
+	Source string
+	// ReadOnly refuses every change, AppendOnly every removal.
+	ReadOnly, AppendOnly bool
+	// AllowOther lets other users in; the kernel then checks permissions.
+	AllowOther bool
+	// UID and GID own everything; nil is the process's.
+	UID, GID *uint32
+	// FileMode and DirMode are the permission bits of files (0644) and of
+	// directories that can be written (0755).
+	FileMode, DirMode *uint32
+	// Location is the zone of a timestamp spelled without one; nil is local.
+	Location *time.Location
+	// ListVersions limits the versions listed; nil is DefaultListVersions.
+	ListVersions *ListVersions
+	// Grace is how long a name removed by another writer keeps resolving.
+	Grace time.Duration
+	// Refresh is how often a table in use is probed for new versions; 0 is
+	// 200 ms.
+	Refresh time.Duration
+	// EngineInfo goes into the commits made through the mount.
+	EngineInfo string
+	// FsName is the first column of mount(8); empty is Source.
+	FsName string
+	// Logger receives what is worth knowing; nil discards.
+	Logger *slog.Logger
+	// TraceFUSE logs every FUSE request at level debug.
+	TraceFUSE bool
+}
+
+// settings are Options with the defaults filled in.
+type settings struct {
+	Options
+	uid, gid          uint32
+	fileMode, dirMode uint32
+	list              ListVersions
+	log               *slog.Logger
+}
+
+func (o Options) settings() settings {
+	s := settings{
+		Options: o,
+		uid:     orElse(o.UID, uint32(os.Geteuid())), gid: orElse(o.GID, uint32(os.Getegid())),
+		fileMode: orElse(o.FileMode, 0o644) & 0o777, dirMode: orElse(o.DirMode, 0o755) & 0o777,
+		list: orElse(o.ListVersions, DefaultListVersions),
+		log:  o.Logger,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.Location == nil {
+		s.Location = time.Local
+	}
+	if s.Refresh <= 0 {
+		s.Refresh = 200 * time.Millisecond
+	}
+	if s.FsName == "" {
+		s.FsName = o.Source
+	}
+	return s
+}
+
+func orElse[T any](p *T, def T) T {
+	if p != nil {
+		return *p
+	}
+	return def
+}

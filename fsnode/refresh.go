@@ -1,0 +1,183 @@
+package fsnode
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+const (
+	// idleAfter ends the refresher of a table that nobody uses and of which
+	// the kernel knows nothing.
+	idleAfter = 10 * time.Second
+	// slowest is the longest interval between two probes of a table that the
+	// kernel knows.
+	slowest = 10 * time.Second
+	// maxNotices bounds the names invalidated one by one after a commit; the
+	// lifetime of names in current/ does the rest.
+	maxNotices = 4096
+)
+
+// poll probes the log unless that happened within maxAge, and hands on what
+// it finds. A probe that fails leaves the last known state in force.
+func (t *table) poll(ctx context.Context, maxAge time.Duration) error {
+	t.pollMu.Lock()
+	defer t.pollMu.Unlock()
+	t.mu.Lock()
+	inc, recent := t.inc, time.Since(t.polled) < maxAge
+	t.mu.Unlock()
+	if inc == nil || recent {
+		return nil
+	}
+	ev, err := inc.snap.Refresh(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	t.mu.Lock()
+	t.polled = time.Now()
+	t.mu.Unlock()
+	switch {
+	case errors.Is(err, snapshot.ErrNotTable):
+		t.vanished(inc)
+		return err
+	case err != nil:
+		t.fs.report(t, "refresh", "", toErrno(err), err)
+		return nil
+	}
+	return t.handle(context.WithoutCancel(ctx), inc, ev)
+}
+
+// handle takes over a new version or a new incarnation. Commits of this mount
+// move the table too, so what was seen is compared, not what the probe found.
+func (t *table) handle(ctx context.Context, inc *incarnation, ev snapshot.Event) error {
+	if ev.Recreated {
+		return t.recreated(ctx, inc, ev)
+	}
+	from, to := inc.seen, inc.snap.Latest()
+	if from == to {
+		return nil
+	}
+	inc.seen = to
+	inc.live.Refreshed(ctx, snapshot.Event{From: from, To: to})
+	t.fs.notifier.do(func() { t.fs.notifyChanges(inc, from, to) })
+	return nil
+}
+
+// recreated replaces the incarnation: every node id of the old one is stale.
+func (t *table) recreated(ctx context.Context, old *incarnation, ev snapshot.Event) error {
+	t.fs.log.Warn("table was made again or a commit was rewritten", "table", t.source, "version", ev.To)
+	inc := &incarnation{t: t, snap: old.snap, w: old.w, live: old.live, seen: old.snap.Latest()}
+	old.dead.Store(true)
+	t.fs.freeSlot(old)
+	if err := t.fs.assignSlot(inc); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	t.inc = inc
+	t.mu.Unlock()
+	inc.live.Refreshed(ctx, ev)
+	t.fs.notifier.do(func() { t.fs.notifyAll(t) })
+	return nil
+}
+
+// vanished drops a table whose log is gone; the next use opens what is there.
+func (t *table) vanished(inc *incarnation) {
+	if inc.dead.Swap(true) {
+		return
+	}
+	t.fs.log.Warn("table is gone", "table", t.source)
+	t.mu.Lock()
+	if t.inc == inc {
+		t.inc = nil
+	}
+	t.mu.Unlock()
+	t.fs.freeSlot(inc)
+	t.fs.notifier.do(func() {
+		t.fs.notifyAll(t)
+		if err := errors.Join(inc.w.Close(t.fs.ctx), inc.snap.Close()); err != nil {
+			t.fs.report(t, "close", "", toErrno(err), err)
+		}
+	})
+}
+
+// hurry makes the refresher probe at once: this mount has committed.
+func (t *table) hurry() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch runs the refresher unless it runs already; t.mu is held.
+func (t *table) watch() {
+	if t.watching || t.fs.ctx.Err() != nil {
+		return
+	}
+	t.watching = true
+	t.fs.wg.Go(t.refresh)
+}
+
+// refresh probes the table while it is in use, the more slowly the longer ago
+// it was asked for. It ends when the kernel knows nothing of the table.
+func (t *table) refresh() {
+	for {
+		idle := time.Since(time.Unix(0, t.used.Load()))
+		t.mu.Lock()
+		if t.inc == nil || (idle > idleAfter && t.known.Load() == 0) {
+			t.watching = false
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+		select {
+		case <-t.fs.ctx.Done():
+			return
+		case <-t.wake:
+		case <-time.After(min(max(idle/50, t.fs.opt.Refresh), slowest)):
+		}
+		if err := t.poll(t.fs.ctx, 0); err != nil && t.fs.ctx.Err() == nil {
+			t.fs.log.Debug("probe failed", "table", t.source, "err", err)
+		}
+	}
+}
+
+// changes calls yield with directory and name of every file that appeared or
+// went between two versions, until yield returns false.
+func (inc *incarnation) changes(ctx context.Context, from, to int64, yield func(dir, name string) bool) error {
+	before, err := inc.snap.At(ctx, from)
+	if err != nil {
+		return err
+	}
+	after, err := inc.snap.At(ctx, to)
+	if err != nil {
+		return err
+	}
+	for v := from + 1; v <= to; v++ {
+		actions, err := inc.snap.ReadCommit(ctx, v)
+		if err != nil {
+			return err
+		}
+		for _, a := range actions {
+			at, path := after, ""
+			switch a := a.(type) {
+			case *action.Add:
+				path = a.Path
+			case *action.Remove:
+				at, path = before, a.Path
+			default:
+				continue
+			}
+			f, ok, err := at.ByPath(ctx, path)
+			if err != nil {
+				return err
+			}
+			if ok && !yield(f.Dir, f.Name) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
