@@ -216,4 +216,3 @@ func readFull(r io.ReaderAt, p []byte, off int64) error {
 }
 
 func pathOf(n *Node) string { return strings.Join(n.Path, ".") }
-

@@ -138,3 +138,24 @@ func (n *Node) String() string {
 	}
 	return name
 }
+
+// DataSize is the size of a leaf's data in the file, in bytes as stored.
+func (f *File) DataSize(leaf *Node) (n int64) {
+	for _, g := range f.RowGroups {
+		n += g.Chunks[leaf.Column].size
+	}
+	return n
+}
+
+// Cheapest returns the leaf at or below n with the least data: every one of
+// them tells where n is null.
+func (f *File) Cheapest(n *Node) *Node {
+	leaves := n.Leaves()
+	best := leaves[0]
+	for _, l := range leaves[1:] {
+		if f.DataSize(l) < f.DataSize(best) {
+			best = l
+		}
+	}
+	return best
+}
