@@ -90,7 +90,10 @@ type File struct {
 	SchemaOrdinal uint32
 	// Dir and Name are where it appears; Name is unique in Dir.
 	Dir, Name string
-	// Size is the served size in bytes.
+	// Version is the version of the snapshot that shows the file.
+	Version int64
+	// Size is the served size in bytes. It is what the log says until
+	// Table.Open finds another size on disk; see there.
 	Size int64
 	// ModTime is the mtime to show.
 	ModTime time.Time

@@ -11,11 +11,11 @@ import (
 // logDir is the directory of the log in a table.
 const logDir = "_delta_log"
 
-// canonicalPath turns a path of the log (protocol section "Add File and
+// CanonicalPath turns a path of the log (protocol section "Add File and
 // Remove File": a URI, relative to the root or absolute) into the one form
 // under which differently spelled paths of one file are equal: decoded, clean,
 // relative to the root if it lies inside, else absolute.
-func canonicalPath(raw, root string) string {
+func CanonicalPath(raw, root string) string {
 	scheme, rest, absolute := splitScheme(raw)
 	if !absolute {
 		return path.Clean(decodePath(raw))
@@ -100,7 +100,3 @@ func storeName(canonical string) (string, error) {
 	}
 	return canonical, nil
 }
-
-// CanonicalPath is the one form of a path of the log, under the root of the
-// table's storage, in which two paths of the same file are equal.
-func CanonicalPath(raw, root string) string { return canonicalPath(raw, root) }

@@ -1,0 +1,116 @@
+package snapshot
+
+import (
+	"strings"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+const deletionVectorsFeature = "deletionVectors"
+
+// columnMappingFeature is legal to list while the table maps no columns.
+const columnMappingFeature = "columnMapping"
+
+// supportedReaderFeature is the one place that says which table features a
+// reader must know are honoured; a feature that concerns only writers is
+// never asked about.
+func supportedReaderFeature(name string) bool {
+	switch name {
+	case "timestampNtz",
+		"vacuumProtocolCheck":
+		return true
+	case columnMappingFeature:
+		// Active mapping is refused by the mode, see checkReadable.
+		return true
+	}
+	return false
+}
+
+// maxReaderVersion is the newest protocol: from it on features are listed by
+// name.
+const maxReaderVersion = 3
+
+// checkReadable is the gate before any file of a version is shown (protocol
+// section "Table Features"). ErrUnsupported names the feature.
+func checkReadable(p *action.Protocol, m *action.Metadata, s *Schema) *fault.Error {
+	if p.MinReaderVersion > maxReaderVersion || p.MinReaderVersion < 0 {
+		return fault.New(ErrUnsupported, "the table needs reader version %d; the newest one known is %d",
+			p.MinReaderVersion, maxReaderVersion).WithHint("update deltafs, or read an older version")
+	}
+	var unsupported []string
+	if p.MinReaderVersion == maxReaderVersion {
+		for _, name := range p.ReaderFeatures {
+			if !supportedReaderFeature(name) {
+				unsupported = append(unsupported, name)
+			}
+		}
+	}
+	if mode := columnMappingMode(m); mode != "none" {
+		unsupported = append(unsupported, columnMappingFeature+" (mode "+mode+")")
+	}
+	if len(unsupported) == 0 {
+		unsupported = unsupportedTypes(s)
+	}
+	if len(unsupported) == 0 {
+		return nil
+	}
+	return refuseFeatures(unsupported)
+}
+
+func refuseFeatures(names []string) *fault.Error {
+	hint := "versions from before the feature was enabled stay readable"
+	for _, name := range names {
+		if strings.HasPrefix(name, "catalog") {
+			hint = "the table is managed by a catalog and can only be read through it"
+		}
+	}
+	plural := ""
+	if len(names) > 1 {
+		plural = "s"
+	}
+	return fault.New(ErrUnsupported, "the version needs table feature%s %s, which deltafs cannot read yet",
+		plural, strings.Join(names, ", ")).WithHint("%s", hint)
+}
+
+func columnMappingMode(m *action.Metadata) string {
+	if mode := strings.ToLower(m.Configuration["delta.columnMapping.mode"]); mode != "" {
+		return mode
+	}
+	return "none"
+}
+
+// unsupportedTypes names the types that no listed feature announced but whose
+// files could be misread.
+func unsupportedTypes(s *Schema) []string {
+	var out []string
+	var walk func(t Type)
+	walk = func(t Type) {
+		switch t := t.(type) {
+		case *Struct:
+			for _, f := range t.Fields {
+				walk(f.Type)
+			}
+		case *Array:
+			walk(t.Element)
+		case *Map:
+			walk(t.Key)
+			walk(t.Value)
+		case *Primitive:
+			if !knownPrimitive(t.Name) {
+				out = append(out, "for type "+t.Name)
+			}
+		}
+	}
+	walk(&Struct{Fields: s.Fields})
+	return out
+}
+
+func knownPrimitive(name string) bool {
+	switch name {
+	case "string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary",
+		"date", "timestamp", "timestamp_ntz", "void", "decimal":
+		return true
+	}
+	return strings.HasPrefix(name, "interval ")
+}

@@ -1,0 +1,212 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"sort"
+
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/deltafs/deltafs/metacache"
+)
+
+// listing is what the log directory held when it was listed: an immutable
+// value. The listing alone decides which versions exist and from where each is
+// rebuilt. _last_checkpoint would only save a part of it, may be missing,
+// stale, damaged or point to nothing, and is not read.
+type listing struct {
+	// commits in ascending order.
+	commits []commitFile
+	// checkpoints, complete ones only, from the worst to the best for the
+	// newest version: by version, kind, number of parts and name.
+	checkpoints []checkpointFile
+	// spans are the versions that can be rebuilt, ascending.
+	spans  []metacache.Span
+	latest int64
+}
+
+type commitFile struct {
+	version int64
+	info    store.Info
+}
+
+type checkpointFile struct {
+	version int64
+	kind    checkpointKind
+	// parts are the files, in the order of their part numbers.
+	parts []store.Info
+}
+
+// list reads the log directory. ErrNotTable if it holds no version.
+func list(ctx context.Context, st store.Store) (*listing, error) {
+	names := newLogNames()
+	l := &listing{latest: -1}
+	groups := map[partGroup][]store.Info{}
+	for info, err := range st.List(ctx, logDir+"/", "", "/") {
+		if err != nil {
+			return nil, err
+		}
+		name, ok := names.parse(path.Base(info.Name))
+		switch {
+		case !ok || info.IsPrefix:
+		case name.commit:
+			l.commits = append(l.commits, commitFile{name.version, info})
+		case info.Size > 0:
+			l.addPart(groups, name, info)
+		}
+	}
+	slices.SortFunc(l.commits, func(a, b commitFile) int { return cmp.Compare(a.version, b.version) })
+	slices.SortFunc(l.checkpoints, compareCheckpoints)
+	if n := len(l.commits); n > 0 {
+		l.latest = l.commits[n-1].version
+	}
+	if n := len(l.checkpoints); n > 0 {
+		l.latest = max(l.latest, l.checkpoints[n-1].version)
+	}
+	if l.latest < 0 {
+		return nil, fault.New(ErrNotTable, "%s holds no commit and no complete checkpoint", logDir).
+			WithHint("point at a directory that has a %s", logDir)
+	}
+	l.spans = l.versions()
+	return l, nil
+}
+
+// partGroup identifies the multi-part checkpoint that a part belongs to.
+type partGroup struct {
+	version int64
+	parts   int
+}
+
+// addPart adds a checkpoint file; a multi-part checkpoint counts when its last
+// missing part was seen.
+func (l *listing) addPart(groups map[partGroup][]store.Info, name logName, info store.Info) {
+	if name.kind != multiPartCheckpoint {
+		l.checkpoints = append(l.checkpoints, checkpointFile{name.version, name.kind, []store.Info{info}})
+		return
+	}
+	// Parts come in the order of their names, so the n-th must be number n:
+	// memory grows with the files present, not with the count a name claims.
+	key := partGroup{name.version, name.parts}
+	if name.part != len(groups[key])+1 {
+		return
+	}
+	groups[key] = append(groups[key], info)
+	if len(groups[key]) == name.parts {
+		l.checkpoints = append(l.checkpoints, checkpointFile{name.version, name.kind, groups[key]})
+	}
+}
+
+func compareCheckpoints(a, b checkpointFile) int {
+	return cmp.Or(
+		cmp.Compare(a.version, b.version),
+		cmp.Compare(a.kind, b.kind),
+		cmp.Compare(len(a.parts), len(b.parts)),
+		cmp.Compare(a.parts[0].Name, b.parts[0].Name),
+	)
+}
+
+// commit returns the commit file of a version.
+func (l *listing) commit(v int64) (commitFile, bool) {
+	i, ok := sort.Find(len(l.commits), func(i int) int { return cmp.Compare(v, l.commits[i].version) })
+	if !ok {
+		return commitFile{}, false
+	}
+	return l.commits[i], true
+}
+
+// checkpointsUpTo yields the checkpoints of versions <= v, the best first.
+func (l *listing) checkpointsUpTo(v int64) []checkpointFile {
+	n := sort.Search(len(l.checkpoints), func(i int) bool { return l.checkpoints[i].version > v })
+	out := slices.Clone(l.checkpoints[:n])
+	slices.Reverse(out)
+	return out
+}
+
+// contiguous reports whether the commits from first to last are all there.
+func (l *listing) contiguous(first, last int64) bool {
+	i, _ := sort.Find(len(l.commits), func(i int) int { return cmp.Compare(first, l.commits[i].version) })
+	for v := first; v <= last; v, i = v+1, i+1 {
+		if i >= len(l.commits) || l.commits[i].version != v || l.commits[i].info.Size == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// extended is the listing with newer commits, which must be in order.
+func (l *listing) extended(more []commitFile) *listing {
+	out := *l
+	out.commits = append(slices.Clip(l.commits), more...)
+	out.latest = max(l.latest, more[len(more)-1].version)
+	out.spans = out.versions()
+	return &out
+}
+
+// versions returns the versions that can be rebuilt: those with an unbroken
+// run of commits from version 0 or from a complete checkpoint.
+func (l *listing) versions() []metacache.Span {
+	var out []metacache.Span
+	covered := func(v int64) bool { return len(out) > 0 && out[len(out)-1].Last >= v }
+	reach := func(v int64) {
+		switch {
+		case covered(v):
+		case covered(v - 1):
+			out[len(out)-1].Last = v
+		default:
+			out = append(out, metacache.Span{First: v, Last: v})
+		}
+	}
+	next := 0
+	checkpointsBefore := func(v int64) {
+		for next < len(l.checkpoints) && l.checkpoints[next].version <= v {
+			reach(l.checkpoints[next].version)
+			next++
+		}
+	}
+	for _, c := range l.commits {
+		checkpointsBefore(c.version)
+		if c.info.Size > 0 && (c.version == 0 || covered(c.version-1)) {
+			reach(c.version)
+		}
+	}
+	checkpointsBefore(l.latest)
+	return out
+}
+
+// check explains why v cannot be rebuilt, or returns nil.
+func (l *listing) check(v int64) error {
+	spans := l.spans
+	for _, s := range spans {
+		if s.First <= v && v <= s.Last {
+			return nil
+		}
+	}
+	if v < 0 || v > l.latest {
+		return fault.New(ErrNoVersion, "the table has no such version").AtVersion(v).
+			WithHint("the latest version is %d", l.latest)
+	}
+	if len(spans) > 0 && v < spans[0].First {
+		return fault.New(ErrNoVersion, "the log no longer goes back to this version").AtVersion(v).
+			WithHint("the first version that can be rebuilt is %d", spans[0].First)
+	}
+	return l.explainGap(v, spans)
+}
+
+// explainGap names the first commit that v lacks.
+func (l *listing) explainGap(v int64, spans []metacache.Span) error {
+	missing := int64(0)
+	for _, s := range spans {
+		if s.Last < v {
+			missing = s.Last + 1
+		}
+	}
+	name := path.Base(CommitName(missing))
+	if c, ok := l.commit(missing); ok && c.info.Size == 0 {
+		return fault.New(ErrCorrupt, "the commit file of version %d is empty", missing).AtVersion(v).InFile(name).
+			WithHint("restore the file; earlier versions are not affected")
+	}
+	return fault.New(ErrCorrupt, "the commit file of version %d is missing", missing).AtVersion(v).InFile(name).
+		WithHint("restore the file; versions that do not need it are not affected")
+}

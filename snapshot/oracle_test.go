@@ -1,0 +1,391 @@
+package snapshot
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// tableRow is one line of the index of third-party tables.
+type tableRow map[string]string
+
+// id is source/table.
+func (r tableRow) id() string { return r["source"] + "/" + r["table"] }
+
+// refusable reports whether the table uses what this package refuses by name.
+func (r tableRow) refusable() bool {
+	for _, feature := range []string{"DV", "columnMapping", "typeWidening", "v2ckpt", "variant"} {
+		if r[feature] != "" {
+			return true
+		}
+	}
+	return strings.Contains(r["protocol"], "deletionVectors") || strings.Contains(r["protocol"], "v2Checkpoint") ||
+		strings.Contains(r["protocol"], "typeWidening") || strings.Contains(r["protocol"], "columnMapping") ||
+		strings.Contains(r["protocol"], "variant")
+}
+
+// thirdPartyTables returns the folder of the tables and their index.
+func thirdPartyTables(t *testing.T) (string, []tableRow) {
+	t.Helper()
+	root := os.Getenv("DELTAFS_TABLES")
+	if root == "" {
+		t.Skip("DELTAFS_TABLES does not name the folder with the third-party tables")
+	}
+	f, err := os.Open(filepath.Join(root, "INDEX.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows []tableRow
+	var head []string
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		cells := strings.Split(in.Text(), "\t")
+		if head == nil {
+			head = cells
+			continue
+		}
+		row := tableRow{}
+		for i, name := range head {
+			if i < len(cells) {
+				row[name] = cells[i]
+			}
+		}
+		rows = append(rows, row)
+	}
+	if in.Err() != nil || len(rows) != 217 {
+		t.Fatalf("index has %d tables: %v", len(rows), in.Err())
+	}
+	return root, rows
+}
+
+// oracle is what a correct reader finds in a table.
+type oracle struct {
+	LatestVersion           *int64                    `json:"latestVersion"`
+	ReconstructableVersions []jsontext.Value          `json:"reconstructableVersions"`
+	Schema                  jsontext.Value            `json:"schema"`
+	Txn                     map[string]jsontext.Value `json:"txn"`
+	DomainMetadata          map[string]jsontext.Value `json:"domainMetadata"`
+	Metadata                struct {
+		ID               string            `json:"id"`
+		PartitionColumns []string          `json:"partitionColumns"`
+		Configuration    map[string]string `json:"configuration"`
+	} `json:"metadata"`
+	Versions []oracleVersion `json:"versions"`
+}
+
+type oracleVersion struct {
+	Version          int64            `json:"version"`
+	NumFiles         *int64           `json:"numFiles"`
+	SizeInBytes      *int64           `json:"sizeInBytes"`
+	PartitionColumns []string         `json:"partitionColumns"`
+	Protocol         oracleProtocol   `json:"protocol"`
+	Files            []jsontext.Value `json:"files"`
+}
+
+type oracleProtocol struct {
+	MinReader int `json:"minReader"`
+	MinWriter int `json:"minWriter"`
+}
+
+type oracleFile struct {
+	Path            string             `json:"path"`
+	Decoded         string             `json:"decoded"`
+	Size            int64              `json:"size"`
+	PartitionValues map[string]*string `json:"partitionValues"`
+}
+
+// versions expands the ranges.
+func (o *oracle) versions(t *testing.T) []int64 {
+	var out []int64
+	for _, raw := range o.ReconstructableVersions {
+		var one int64
+		var span [2]int64
+		if json.Unmarshal(raw, &one) == nil {
+			span = [2]int64{one, one}
+		} else if err := json.Unmarshal(raw, &span); err != nil {
+			t.Fatal(err)
+		}
+		for v := span[0]; v <= span[1]; v++ {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func readOracle(t *testing.T, root string, row tableRow) *oracle {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(root, row["oracle_json"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &oracle{}
+	if err := json.Unmarshal(raw, o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func openTable(t *testing.T, dir string) (*Table, error) {
+	t.Helper()
+	st, err := store.OpenLocal(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Open(context.Background(), st, Options{Name: filepath.Base(dir)})
+	if err == nil {
+		t.Cleanup(func() { table.Close() })
+	}
+	return table, err
+}
+
+func TestThirdPartyTablesMatchTheOracle(t *testing.T) {
+	root, rows := thirdPartyTables(t)
+	checked := 0
+	for _, row := range rows {
+		if (row["class"] != "ok" && row["class"] != "log-only") || row.refusable() {
+			continue
+		}
+		checked++
+		t.Run(row.id(), func(t *testing.T) {
+			o := readOracle(t, root, row)
+			table, err := openTable(t, filepath.Join(root, row["table_path"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkVersions(t, table, o)
+			for _, want := range o.Versions {
+				checkVersion(t, table, want)
+			}
+			checkLatest(t, table, o)
+		})
+	}
+	if checked < 100 {
+		t.Errorf("only %d tables were checked", checked)
+	}
+}
+
+func checkVersions(t *testing.T, table *Table, o *oracle) {
+	t.Helper()
+	spans, err := table.Versions(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for _, s := range spans {
+		for v := s.First; v <= s.Last; v++ {
+			got = append(got, v)
+		}
+	}
+	if want := o.versions(t); !slices.Equal(got, want) {
+		t.Errorf("versions %v, want %v", got, want)
+	}
+	if table.Latest() != *o.LatestVersion {
+		t.Errorf("latest %d, want %d", table.Latest(), *o.LatestVersion)
+	}
+}
+
+func checkVersion(t *testing.T, table *Table, want oracleVersion) {
+	t.Helper()
+	ctx := context.Background()
+	if want.NumFiles == nil {
+		if s, err := table.At(ctx, want.Version); err == nil {
+			t.Errorf("version %d reads, but the oracle could not: %v", want.Version, s)
+		}
+		return
+	}
+	s, err := table.At(ctx, want.Version)
+	if err != nil {
+		t.Errorf("version %d: %v", want.Version, err)
+		return
+	}
+	totals, err := s.Totals(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if totals.Files != *want.NumFiles || totals.Bytes != *want.SizeInBytes {
+		t.Errorf("version %d: %d files with %d bytes, want %d with %d",
+			want.Version, totals.Files, totals.Bytes, *want.NumFiles, *want.SizeInBytes)
+	}
+	p := s.Protocol()
+	if p.MinReaderVersion != want.Protocol.MinReader || p.MinWriterVersion != want.Protocol.MinWriter {
+		t.Errorf("version %d: protocol %d/%d, want %v", want.Version, p.MinReaderVersion, p.MinWriterVersion, want.Protocol)
+	}
+	if !slices.Equal(s.Metadata().PartitionColumns, want.PartitionColumns) {
+		t.Errorf("version %d: partition columns %q, want %q", want.Version, s.Metadata().PartitionColumns, want.PartitionColumns)
+	}
+	checkFiles(t, s, want)
+}
+
+// checkFiles compares the files with the oracle's list, and the directory
+// tree with the flat list.
+func checkFiles(t *testing.T, s *Snapshot, want oracleVersion) {
+	t.Helper()
+	got := map[string]File{}
+	for f, err := range s.Files(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[decodePath(f.Add.Path)] = f
+	}
+	tree := 0
+	walkTree(t, s, "", func(f *File) {
+		tree++
+		if flat, ok := got[decodePath(f.Add.Path)]; !ok || flat.Name != f.Name || flat.Dir != f.Dir || flat.ID != f.ID {
+			t.Errorf("version %d: the tree shows %s/%s, the list %s/%s", s.Version(), f.Dir, f.Name, flat.Dir, flat.Name)
+		}
+	})
+	if tree != len(got) {
+		t.Errorf("version %d: the tree has %d files, the list %d", s.Version(), tree, len(got))
+	}
+	for _, raw := range want.Files {
+		w := decodeOracleFile(t, raw)
+		f, ok := got[w.Decoded]
+		if !ok {
+			t.Errorf("version %d lacks %q", s.Version(), w.Decoded)
+			continue
+		}
+		delete(got, w.Decoded)
+		if w.Path == "" {
+			continue
+		}
+		if f.Add.Path != w.Path || f.Size != w.Size {
+			t.Errorf("version %d: %q with %d bytes, want %q with %d", s.Version(), f.Add.Path, f.Size, w.Path, w.Size)
+		}
+		for k, v := range w.PartitionValues {
+			if g := f.Add.PartitionValues[k]; (g == nil) != (v == nil) || (g != nil && *g != *v) {
+				t.Errorf("version %d: %q: partition value %s differs", s.Version(), w.Path, k)
+			}
+		}
+	}
+	if want.Files != nil {
+		for path := range got {
+			t.Errorf("version %d shows %q, which the oracle does not", s.Version(), path)
+		}
+	}
+}
+
+// decodeOracleFile takes an object, a decoded path, or a path with a deletion
+// vector id.
+func decodeOracleFile(t *testing.T, raw jsontext.Value) oracleFile {
+	t.Helper()
+	var f oracleFile
+	var err error
+	switch raw.Kind() {
+	case '{':
+		err = json.Unmarshal(raw, &f)
+	case '"':
+		err = json.Unmarshal(raw, &f.Decoded)
+	default:
+		var pair []*string
+		if err = json.Unmarshal(raw, &pair); err == nil {
+			f.Decoded = *pair[0]
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func walkTree(t *testing.T, s *Snapshot, dir string, visit func(*File)) {
+	t.Helper()
+	ctx := context.Background()
+	last := ""
+	for e, err := range s.Dir(ctx, dir, "") {
+		if err != nil {
+			t.Fatalf("version %d: %q: %v", s.Version(), dir, err)
+		}
+		if e.Name <= last {
+			t.Errorf("version %d: %q: %q comes after %q", s.Version(), dir, e.Name, last)
+		}
+		last = e.Name
+		if e.File == nil {
+			walkTree(t, s, joinDir(dir, e.Name), visit)
+			continue
+		}
+		found, err := s.Lookup(ctx, dir, e.Name)
+		if err != nil || found.File == nil || found.File.ID != e.File.ID {
+			t.Errorf("version %d: lookup of %q: %v, %v", s.Version(), e.Name, found, err)
+		}
+		visit(e.File)
+	}
+}
+
+func checkLatest(t *testing.T, table *Table, o *oracle) {
+	t.Helper()
+	ctx := context.Background()
+	s, err := table.At(ctx, table.Latest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Schema) > 0 && o.Schema.Kind() == '{' {
+		want, err := ParseSchema(string(o.Schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantText, _ := want.JSON()
+		if got, err := s.Schema().JSON(); err != nil || !sameJSON(t, got, wantText) {
+			t.Errorf("schema %s (%v), want %s", got, err, wantText)
+		}
+	}
+	if s.Metadata().ID != o.Metadata.ID {
+		t.Errorf("id %q, want %q", s.Metadata().ID, o.Metadata.ID)
+	}
+	for k, v := range o.Metadata.Configuration {
+		if s.Metadata().Configuration[k] != v {
+			t.Errorf("property %s is %q, want %q", k, s.Metadata().Configuration[k], v)
+		}
+	}
+	if len(s.Metadata().Configuration) != len(o.Metadata.Configuration) {
+		t.Errorf("properties %v, want %v", s.Metadata().Configuration, o.Metadata.Configuration)
+	}
+	if len(s.Txns()) != len(o.Txn) {
+		t.Errorf("%d transactions, want %d", len(s.Txns()), len(o.Txn))
+	}
+	if len(s.Domains()) != len(o.DomainMetadata) {
+		t.Errorf("%d domains, want %d", len(s.Domains()), len(o.DomainMetadata))
+	}
+	checkOpen(t, s)
+}
+
+// checkOpen opens every file: served with its size, or refused cleanly.
+func checkOpen(t *testing.T, s *Snapshot) {
+	t.Helper()
+	ctx := context.Background()
+	for f, err := range s.Files(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Table().Open(ctx, f)
+		if err != nil {
+			if !errors.Is(err, ErrFileGone) && !errors.Is(err, ErrOutside) {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+			continue
+		}
+		if SizeChanged(f, r) || !r.Content().Raw() || r.File() == nil {
+			t.Errorf("%s: opened with %v", f.Name, r.Content())
+		}
+		r.Close()
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, y := jsontext.Value(a), jsontext.Value(b)
+	if err := errors.Join(x.Canonicalize(), y.Canonicalize()); err != nil {
+		t.Fatal(err)
+	}
+	return string(x) == string(y)
+}

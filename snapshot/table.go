@@ -1,0 +1,246 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/deltafs/deltafs/metacache"
+)
+
+// Table follows the log of one table. It is safe for concurrent use.
+type Table struct {
+	name  string
+	store store.Store
+	log   *slog.Logger
+
+	// refreshing is held by whoever lists or probes the log.
+	refreshing semaphore
+
+	mu sync.Mutex
+	// life is the incarnation at hand, nil while the table is gone.
+	life *incarnation
+	// retired are the indexes of earlier incarnations, which snapshots may
+	// still use.
+	retired []metacache.Index
+	// announced is the latest version that Refresh has reported.
+	announced int64
+	// maxID is the greatest FileID shown so far.
+	maxID metacache.FileID
+	// sizes holds what Open found for files whose size is not what the log
+	// says; IDs are unique over all incarnations.
+	sizes map[metacache.FileID]int64
+}
+
+// Open opens the table whose root is st. ErrNotTable without a log.
+// A table whose latest version must be refused opens: At says why.
+func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
+	t := &Table{
+		name:       o.Name,
+		store:      st,
+		log:        o.Logger,
+		refreshing: newSemaphore(),
+		sizes:      map[metacache.FileID]int64{},
+	}
+	if t.name == "" {
+		t.name = st.Root()
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	l, err := list(ctx, st)
+	if err != nil {
+		return nil, t.fault(err)
+	}
+	t.life = newIncarnation(t, l, 0)
+	t.announced = l.latest
+	return t, nil
+}
+
+// Close releases the index. Snapshots must not be used afterwards.
+func (t *Table) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	indexes := t.retired
+	if t.life != nil {
+		indexes = append(indexes, t.life.index)
+	}
+	t.life, t.retired = nil, nil
+	var err error
+	for _, index := range indexes {
+		err = errors.Join(err, index.Close())
+	}
+	return err
+}
+
+// Name is Options.Name.
+func (t *Table) Name() string { return t.name }
+
+// Store is the table's storage.
+func (t *Table) Store() store.Store { return t.store }
+
+// Latest is the newest version known, without I/O; -1 when the last Refresh
+// found the table gone.
+func (t *Table) Latest() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.life == nil {
+		return -1
+	}
+	return t.life.log().latest
+}
+
+// current is the incarnation at hand. ErrNotTable when the table is gone.
+func (t *Table) current() (*incarnation, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.life == nil {
+		return nil, fault.New(ErrNotTable, "the table was deleted").AtTable(t.name)
+	}
+	return t.life, nil
+}
+
+// fault adds the table to an error that does not name it.
+func (t *Table) fault(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Table == "" {
+		f.Table = t.name
+	}
+	return err
+}
+
+// At returns version v. ErrNoVersion, ErrUnsupported, ErrCorrupt.
+func (t *Table) At(ctx context.Context, v int64) (*Snapshot, error) {
+	s, err := t.at(ctx, v)
+	if errors.Is(err, store.ErrNotExist) || errors.Is(err, errReplaced) {
+		// Someone cleaned the log up since it was listed.
+		if _, err := t.Versions(ctx); err != nil {
+			return nil, err
+		}
+		s, err = t.at(ctx, v)
+	}
+	return s, t.fault(err)
+}
+
+func (t *Table) at(ctx context.Context, v int64) (*Snapshot, error) {
+	life, err := t.current()
+	if err != nil {
+		return nil, err
+	}
+	h, err := life.files(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.readable(); err != nil {
+		return nil, err
+	}
+	s := &Snapshot{table: t, life: life, header: h}
+	totals, err := s.Totals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if totals.DVs > 0 && !supportedReaderFeature(deletionVectorsFeature) {
+		return nil, refuseFeatures([]string{deletionVectorsFeature}).AtVersion(v)
+	}
+	return s, nil
+}
+
+// Header returns protocol and metadata of v without its files, also when the
+// version's features are not supported.
+func (t *Table) Header(ctx context.Context, v int64) (*action.Protocol, *action.Metadata, error) {
+	life, err := t.current()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := life.header(ctx, v)
+	if err != nil {
+		return nil, nil, t.fault(err)
+	}
+	return h.protocol, h.metadata, nil
+}
+
+// ReadCommit returns the actions of one commit file, in order. ErrNoVersion
+// if the log has none, ErrCorrupt.
+func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error) {
+	object, err := t.store.Open(ctx, CommitName(v))
+	if errors.Is(err, store.ErrNotExist) {
+		err = fault.Wrap(ErrNoVersion, err, "the commit is not in the log").AtVersion(v)
+	}
+	if err != nil {
+		return nil, t.fault(err)
+	}
+	defer object.Close()
+	var out []action.Action
+	err = readCommit(ctx, object, v, func(a action.Action) error {
+		out = append(out, a)
+		return nil
+	})
+	return out, t.fault(err)
+}
+
+// FileByID returns a file that some snapshot has shown (Dir and Name as in the
+// newest version that shows it, if they differ). ErrNotExist also when the
+// index had to forget the file's versions; looking its name up again helps.
+func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error) {
+	life, err := t.current()
+	if err != nil {
+		return File{}, err
+	}
+	var f metacache.File
+	ok := id > life.idBase
+	if ok {
+		if f, ok, err = life.index.ByID(ctx, id-life.idBase); err != nil {
+			return File{}, t.fault(err)
+		}
+	}
+	if !ok {
+		return File{}, fault.New(ErrNotExist, "no file has the id %d", id).AtTable(t.name)
+	}
+	for _, v := range life.newestCovered() {
+		s := &Snapshot{table: t, life: life, header: &header{version: v}}
+		if live, ok, err := s.ByPath(ctx, f.Path); err == nil && ok && live.ID == id {
+			return live, nil
+		}
+	}
+	return life.file(f, f.Name, life.log().latest)
+}
+
+// file makes a File of an index entry shown under a name.
+func (n *incarnation) file(f metacache.File, shown string, version int64) (File, error) {
+	add, err := decodeAdd(f.Add)
+	if err != nil {
+		return File{}, err
+	}
+	out := File{
+		ID: n.idBase + f.ID, Dir: f.Dir, Name: shown, Version: version,
+		Size: f.Size, ModTime: modTime(add), Add: add,
+	}
+	t := n.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.maxID = max(t.maxID, out.ID)
+	if size, ok := t.sizes[out.ID]; ok {
+		out.Size = size
+	}
+	return out, nil
+}
+
+// semaphore is a mutex that can be waited for with a context.
+type semaphore chan struct{}
+
+func newSemaphore() semaphore { return make(semaphore, 1) }
+
+func (s semaphore) acquire(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s semaphore) release() { <-s }

@@ -1,0 +1,192 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
+)
+
+// timeline holds the commit times of a listing, in milliseconds since the
+// epoch (protocol section "In-Commit Timestamps" and, before those are
+// enabled, the modification times of the commit files). Both parts are made to
+// rise strictly: a time that does not is moved to one millisecond after its
+// predecessor, so that every commit has a time of its own that leads to it.
+type timeline struct {
+	listing  *listing
+	versions []int64
+	times    []int64
+	// split is where in-commit timestamps begin.
+	split int
+}
+
+// timelineOf returns the commit times of the log at hand.
+func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
+	l := n.log()
+	n.mu.Lock()
+	known := n.timeline
+	n.mu.Unlock()
+	if known != nil && known.listing == l {
+		return known, nil
+	}
+	t := &timeline{listing: l}
+	from := n.inCommitFrom(ctx, l)
+	for i, c := range l.commits {
+		at := c.info.ModTime.UnixMilli()
+		if c.version >= from {
+			var err error
+			if at, err = n.inCommitTime(ctx, c, at); err != nil {
+				return nil, err
+			}
+		} else {
+			t.split = i + 1
+		}
+		if i > 0 && i != t.split {
+			at = max(at, t.times[i-1]+1)
+		}
+		t.versions, t.times = append(t.versions, c.version), append(t.times, at)
+	}
+	n.mu.Lock()
+	n.timeline = t
+	n.mu.Unlock()
+	return t, nil
+}
+
+// noInCommit is a version that no table reaches.
+const noInCommit = int64(1) << 62
+
+// inCommitFrom returns the version from which in-commit timestamps count.
+func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) int64 {
+	h, err := n.header(ctx, l.latest)
+	if err != nil {
+		n.table.log.Debug("commit times come from file times", "op", "time", "table", n.table.name, "err", err)
+		return noInCommit
+	}
+	conf := h.metadata.Configuration
+	if !strings.EqualFold(conf["delta.enableInCommitTimestamps"], "true") {
+		return noInCommit
+	}
+	text, ok := conf["delta.inCommitTimestampEnablementVersion"]
+	if !ok {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return noInCommit
+	}
+	return v
+}
+
+// inCommitTime reads a commit's own timestamp; one without keeps its file
+// time.
+func (n *incarnation) inCommitTime(ctx context.Context, c commitFile, fileTime int64) (int64, error) {
+	n.mu.Lock()
+	at, ok := n.inCommit[c.version]
+	n.mu.Unlock()
+	if ok {
+		return at, nil
+	}
+	info, err := n.table.commitInfo(ctx, c.version)
+	if errors.Is(err, store.ErrNotExist) || ctx.Err() != nil {
+		return 0, err
+	}
+	at = fileTime
+	if err == nil && info != nil {
+		if own, ok := info.InCommitTimestamp(); ok {
+			at = own
+		}
+	}
+	n.mu.Lock()
+	n.inCommit[c.version] = at
+	n.mu.Unlock()
+	return at, nil
+}
+
+// CommitTime returns when v was committed (in-commit timestamp, else
+// monotonised file time); false when v is known from a checkpoint alone.
+func (t *Table) CommitTime(ctx context.Context, v int64) (time.Time, bool, error) {
+	life, err := t.current()
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	at, ok, err := life.commitTime(ctx, v)
+	return at, ok, t.fault(err)
+}
+
+func (n *incarnation) commitTime(ctx context.Context, v int64) (time.Time, bool, error) {
+	t, err := n.timelineOf(ctx)
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	i, ok := slices.BinarySearch(t.versions, v)
+	if !ok {
+		return time.Time{}, false, nil
+	}
+	return time.UnixMilli(t.times[i]).UTC(), true, nil
+}
+
+// VersionAsOf returns the newest version committed at or before when.
+// ErrNoVersion before the first commit and for a time later than now; a time
+// between the newest commit and now is the newest version.
+func (t *Table) VersionAsOf(ctx context.Context, when time.Time) (int64, error) {
+	life, err := t.current()
+	if err != nil {
+		return 0, err
+	}
+	line, err := life.timelineOf(ctx)
+	if err != nil {
+		return 0, t.fault(err)
+	}
+	v, err := line.asOf(when, time.Now())
+	return v, t.fault(err)
+}
+
+func (t *timeline) asOf(when, now time.Time) (int64, error) {
+	at := when.UnixMilli()
+	newest := now.UnixMilli()
+	if n := len(t.times); n > 0 {
+		newest = max(newest, t.times[n-1])
+	}
+	if at > newest {
+		return 0, fault.New(ErrNoVersion, "%s is in the future", FormatTime(when)).
+			WithHint("the latest version is %d", t.listing.latest)
+	}
+	// With in-commit timestamps the two parts of the line are searched apart:
+	// file times may be those of a copy made long after.
+	first, last := 0, t.split
+	if t.split < len(t.times) && at >= t.times[t.split] {
+		first, last = t.split, len(t.times)
+	}
+	i := first + sort.Search(last-first, func(i int) bool { return t.times[first+i] > at }) - 1
+	if i == len(t.times)-1 && t.latestByCheckpoint(at) {
+		return t.listing.latest, nil
+	}
+	if i < first {
+		return 0, fault.New(ErrNoVersion, "%s is before the first commit that the log still has", FormatTime(when))
+	}
+	v := t.versions[i]
+	if t.listing.check(v) != nil {
+		return 0, fault.New(ErrNoVersion, "the version of %s can no longer be rebuilt", FormatTime(when)).AtVersion(v)
+	}
+	return v, nil
+}
+
+// latestByCheckpoint reports whether the latest version has no commit file but
+// a checkpoint that was there at the time.
+func (t *timeline) latestByCheckpoint(at int64) bool {
+	if n := len(t.versions); n > 0 && t.versions[n-1] == t.listing.latest {
+		return false
+	}
+	for _, part := range t.listing.checkpoints[len(t.listing.checkpoints)-1].parts {
+		if part.ModTime.UnixMilli() > at {
+			return false
+		}
+	}
+	return true
+}
