@@ -162,10 +162,16 @@ func (m *Mount) AwaitEnd() {
 
 // Kill ends the process as a crash would and detaches the dead mount.
 func (m *Mount) Kill() {
+	m.KillKeepMount()
+	detach(m.Dir)
+}
+
+// KillKeepMount ends the process as a crash would and leaves the dead mount.
+func (m *Mount) KillKeepMount() {
 	m.cmd.Process.Kill()
 	<-m.ended
-	detach(m.Dir)
 	m.gone = true
+	m.t.Cleanup(func() { detach(m.Dir) })
 }
 
 // cleanup leaves no process and no mount, whatever the test did.
