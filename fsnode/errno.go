@@ -50,6 +50,8 @@ func errnos() []errnoOf {
 		{"errNotDir", errNotDir, syscall.ENOTDIR},
 		{"errBadRequest", errBadRequest, syscall.EINVAL},
 
+		{"writer.ErrUnsure", writer.ErrUnsure, syscall.EIO},
+		{"writer.ErrInvalid", writer.ErrInvalid, syscall.EIO},
 		{"writer.ErrReadOnly", writer.ErrReadOnly, syscall.EROFS},
 		{"writer.ErrAppendOnly", writer.ErrAppendOnly, syscall.EPERM},
 		{"writer.ErrIncomplete", writer.ErrIncomplete, syscall.EINVAL},
@@ -68,6 +70,7 @@ func errnos() []errnoOf {
 		{"snapshot.ErrAmbiguous", snapshot.ErrAmbiguous, syscall.ENOENT},
 		{"snapshot.ErrNoVersion", snapshot.ErrNoVersion, syscall.ENOENT},
 		{"snapshot.ErrTimestamp", snapshot.ErrTimestamp, syscall.ENOENT},
+		{"snapshot.ErrPartition", snapshot.ErrPartition, syscall.EINVAL},
 		{"snapshot.ErrUnsupported", snapshot.ErrUnsupported, syscall.EOPNOTSUPP},
 		{"snapshot.ErrOutside", snapshot.ErrOutside, syscall.EACCES},
 		{"snapshot.ErrFileGone", snapshot.ErrFileGone, syscall.EIO},

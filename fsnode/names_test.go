@@ -1,0 +1,255 @@
+package fsnode
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/deltafs/deltafs/writer"
+)
+
+func TestOnlyTheCanonicalSpellingIsAVersion(t *testing.T) {
+	for name, want := range map[string]int64{
+		"@v0": 0, "@v7": 7, "@v10": 10, "@v9223372036854775807": 1<<63 - 1,
+		"@v007": -1, "@v-1": -1, "@V3": -1, "@v": -1, "@v+1": -1, "@v1 ": -1, "@v9223372036854775808": -1, "v1": -1, "@v1.csv": -1,
+	} {
+		v, ok := parseVersion(name)
+		if ok != (want >= 0) || ok && v != want {
+			t.Errorf("%s: %d, %v", name, v, ok)
+		}
+	}
+}
+
+func TestListVersionsFlag(t *testing.T) {
+	for text, want := range map[string]ListVersions{"all": ListAll, "none": ListNone, "20": 20, "0": ListNone} {
+		var l ListVersions
+		if err := l.Set(text); err != nil || l != want {
+			t.Errorf("%s: %v, %v", text, l, err)
+		}
+	}
+	for _, text := range []string{"", "-1", "x", "99999999999"} {
+		if _, err := ParseListVersions(text); err == nil {
+			t.Errorf("%q was accepted", text)
+		}
+	}
+	if ListAll.String() != "all" || ListNone.String() != "none" || ListVersions(5).String() != "5" {
+		t.Error("String does not invert Parse")
+	}
+}
+
+func TestLifetimes(t *testing.T) {
+	_, inc := testTree(t)
+	for _, tc := range []struct {
+		name string
+		n    node
+		want time.Duration
+	}{
+		{"file", &dataFile{inc: inc}, forever},
+		{"snapshot", &snapshotDir{inc, 1, ""}, forever},
+		{"text of a version", &textFile{inc.controlAt(1), textDDL}, forever},
+		{"text of the table", &textFile{inc.t.control(), textDDL}, never},
+		{"current", inc.liveDir(""), liveTTL},
+		{"staged", &stagedFile{inc: inc}, never},
+	} {
+		if got := tc.n.attrTTL(); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestSomeNamesMustNotBeCached(t *testing.T) {
+	_, inc := testTree(t)
+	dir := "p=1"
+	for _, tc := range []struct {
+		name string
+		node writer.Node
+		want time.Duration
+	}{
+		{"directory", writer.Node{Dir: &dir}, liveTTL},
+		{"name with another meaning elsewhere", writer.Node{Dir: &dir, Private: true}, never},
+		{"staged", writer.Node{Staged: new(writer.Staged)}, never},
+	} {
+		c, err := inc.liveDir("").child(tc.name, tc.node)
+		if err != nil || c.ttl != tc.want {
+			t.Errorf("%s: %v, %v", tc.name, c.ttl, err)
+		}
+	}
+}
+
+// fakeDir lists names, or ends with an error.
+type fakeDir struct {
+	liveDir
+	names []string
+	fail  error
+	lists int
+}
+
+func (d *fakeDir) list(context.Context) iter.Seq2[child, error] {
+	d.lists++
+	return func(yield func(child, error) bool) {
+		for _, n := range d.names {
+			if !yield(child{name: n}, nil) {
+				return
+			}
+		}
+		if d.fail != nil {
+			yield(child{}, d.fail)
+		}
+	}
+}
+
+func (h *dirHandle) take(t *testing.T, n int) []string {
+	t.Helper()
+	var out []string
+	for range n {
+		c, err := h.peek()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c == nil {
+			break
+		}
+		out = append(out, c.name)
+		h.advance()
+	}
+	return out
+}
+
+func newHandle(d directory) *dirHandle {
+	h := &dirHandle{dir: d}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+func TestReaddirGoesOnWhereItEnded(t *testing.T) {
+	d := &fakeDir{names: []string{"a", "b", "c"}}
+	h := newHandle(d)
+	defer h.release()
+	if err := h.seek(0); err != nil {
+		t.Fatal(err)
+	}
+	first := h.take(t, 3)
+	if _, err := h.peek(); err != nil { // an entry that did not fit is held
+		t.Fatal(err)
+	}
+	if err := h.seek(3); err != nil {
+		t.Fatal(err)
+	}
+	got := append(first, h.take(t, 10)...)
+	if want := []string{".", "..", "a", "b", "c"}; !slices.Equal(got, want) || d.lists != 1 {
+		t.Errorf("%v in %d listings", got, d.lists)
+	}
+}
+
+func TestReaddirSeeksBack(t *testing.T) {
+	d := &fakeDir{names: []string{"a", "b", "c"}}
+	h := newHandle(d)
+	defer h.release()
+	if err := h.seek(0); err != nil {
+		t.Fatal(err)
+	}
+	h.take(t, 5)
+	if err := h.seek(3); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.take(t, 10); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("from 3: %v", got)
+	}
+	if err := h.seek(99); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.take(t, 1); len(got) != 0 {
+		t.Errorf("after the end: %v", got)
+	}
+}
+
+func TestReaddirEndsWithTheError(t *testing.T) {
+	want := errors.New("broken")
+	h := newHandle(&fakeDir{names: []string{"a"}, fail: want})
+	defer h.release()
+	if err := h.seek(0); err != nil {
+		t.Fatal(err)
+	}
+	h.take(t, 3)
+	for range 2 { // it is not taken for the end when asked again
+		if c, err := h.peek(); c != nil || !errors.Is(err, want) {
+			t.Errorf("%v, %v", c, err)
+		}
+	}
+}
+
+func TestGateLetsChangesEnd(t *testing.T) {
+	var g gate
+	if err := g.enter(false); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	go func() { stopped <- g.stop(context.Background()) }()
+	for g.open() { // until stop has shut it
+		runtime.Gosched()
+	}
+	if err := g.enter(false); !errors.Is(err, errStopping) {
+		t.Errorf("a new change got in: %v", err)
+	}
+	if err := g.enter(true); err != nil {
+		t.Errorf("the end of an old one did not: %v", err)
+	}
+	g.leave()
+	select {
+	case <-stopped:
+		t.Fatal("stopped with a change under way")
+	default:
+	}
+	g.leave()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	g.reopen()
+	if err := g.enter(false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTextCacheIsBoundedAndMakesOnce(t *testing.T) {
+	var c textCache
+	made := 0
+	get := func(v int64, size int) {
+		t.Helper()
+		b, err := c.get(textKey{textDDL, v}, func() ([]byte, error) { made++; return make([]byte, size), nil })
+		if err != nil || len(b) != size {
+			t.Fatalf("%d bytes, %v", len(b), err)
+		}
+	}
+	get(1, 100)
+	get(1, 100)
+	if made != 1 {
+		t.Errorf("made %d times", made)
+	}
+	for v := range int64(20) {
+		get(v+2, textCacheBytes/10)
+	}
+	if c.size > textCacheBytes || len(c.byKey) != c.order.Len() {
+		t.Errorf("%d bytes in %d texts, %d keys", c.size, c.order.Len(), len(c.byKey))
+	}
+	get(1, 100)
+	if made != 22 {
+		t.Errorf("the oldest was not dropped: made %d times", made)
+	}
+}
+
+func TestHistoryLineKeepsCommitInfoAndOurTimestamp(t *testing.T) {
+	got, err := mergeObjects(jsontext.Value(`{"version":3,"timestamp":"2024"}`),
+		jsontext.Value(`{"timestamp":1,"operation":"WRITE","n":{"a":12345678901234567890},"version":null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"version":3,"timestamp":"2024","operation":"WRITE","n":{"a":12345678901234567890}}`; string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
