@@ -21,11 +21,12 @@ const otherEngine = "write to it with an engine that supports this"
 func featureObstacle(h header) *fault.Error {
 	for _, f := range slices.Sorted(maps.Keys(featuresOf(h.protocol))) {
 		switch f {
-		case "appendOnly", "changeDataFeed", "timestampNtz", "domainMetadata", "v2Checkpoint",
+		case "appendOnly", "changeDataFeed", "timestampNtz", "domainMetadata", "v2Checkpoint", "deletionVectors",
 			"vacuumProtocolCheck", "inCommitTimestamp", "clustering", "checkpointProtection":
 			// Kept by what a commit does or leaves alone: appends and removals of
-			// whole files need no change data files, files may lack a clustering
-			// provider, and checkpoints are not deleted.
+			// whole files need no change data files, a removal carries the file's
+			// deletion vector, files may lack a clustering provider, and checkpoints
+			// are not deleted.
 		case "invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping",
 			"allowColumnDefaults", "typeWidening", "typeWidening-preview",
 			"icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "icebergWriterCompatV1", "icebergWriterCompatV3",
@@ -37,7 +38,7 @@ func featureObstacle(h header) *fault.Error {
 			}
 		case "catalogManaged", "catalogOwned-preview":
 			return notSupported("the table feature "+f, "write to it through its catalog")
-		case "rowTracking", "deletionVectors":
+		case "rowTracking":
 			return notSupported("the table feature "+f, "write to it with another engine, or run ALTER TABLE … DROP FEATURE "+f)
 		default:
 			return notSupported("the table feature "+f, otherEngine)

@@ -170,7 +170,7 @@ func (l *fakeLog) ReadCommit(ctx context.Context, v int64) ([]action.Action, err
 	var out actions
 	for r := action.NewReader(io.NewSectionReader(o, 0, o.Info().Size)); ; {
 		a, err := r.Next()
-		if err == io.EOF {
+		if err == io.EOF && len(out) > 0 {
 			return out, nil
 		}
 		if err != nil {
