@@ -1,0 +1,350 @@
+package writer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+)
+
+// area is the hidden place in a table for files that are not committed:
+//
+//	.deltafs/lock                taken for moments, while directories come and go
+//	.deltafs/mounts/<id>/lock    held by the live mount of that id
+//	.deltafs/mounts/<id>/s<n>    a staged file, and in s<n>.json what it is for
+//	.deltafs/rejected/<name>     a refused or interrupted file, .why-<name> says why
+//
+// VACUUM of every engine skips it, since its name starts with a dot. It is made
+// at the first use, and removed when nothing is left in it.
+type area struct {
+	root string // the table, a local path
+
+	mu   sync.Mutex
+	dir  *os.Root // .deltafs/mounts/<id>; nil until the first use
+	id   string
+	lock *os.File
+	last uint64
+}
+
+const (
+	areaDir     = ".deltafs"
+	mountsDir   = "mounts"
+	rejectedDir = "rejected"
+	lockFile    = "lock"
+)
+
+func newArea(root string) *area { return &area{root: root, id: uuid.NewString()} }
+
+// stagedMeta is what recovery must know of a staged file.
+type stagedMeta struct {
+	// Dir and Name are where the file was dropped.
+	Dir  string `json:"dir"`
+	Name string `json:"name"`
+	// ModTime is the modification time that the writer gave it, if it did.
+	ModTime time.Time `json:"mtime,omitzero"`
+	// State is stagedOpen or stagedPublishing.
+	State string `json:"state"`
+	// Object is the published data file in storage, AddPath its path in the
+	// log, and Base the version that its commit follows.
+	Object  string `json:"object,omitempty"`
+	AddPath string `json:"path,omitempty"`
+	Base    int64  `json:"base,omitempty"`
+}
+
+const (
+	stagedOpen       = "open"
+	stagedPublishing = "publishing"
+)
+
+// locked calls fn with .deltafs open and its lock held. Without create it
+// does nothing when there is no .deltafs. The lock is held for moments only:
+// no one waits for a mount.
+func (a *area) locked(create bool, fn func(base *os.Root) error) error {
+	table, err := os.OpenRoot(a.root)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	for {
+		if create {
+			if err := table.Mkdir(areaDir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+		}
+		base, err := table.OpenRoot(areaDir)
+		if errors.Is(err, fs.ErrNotExist) {
+			if create {
+				continue // another mount has just removed it
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		again, err := withLock(base, fn)
+		base.Close()
+		if !again {
+			return err
+		}
+	}
+}
+
+// withLock takes the lock file in base and calls fn. again says that the
+// directory was removed while we waited.
+func withLock(base *os.Root, fn func(base *os.Root) error) (again bool, err error) {
+	lock, err := base.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	if err := flock(lock, unix.LOCK_EX); err != nil {
+		return false, err
+	}
+	if !sameFile(base, lockFile, lock) {
+		return true, nil
+	}
+	return false, fn(base)
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// sameFile reports whether name still means the opened file.
+func sameFile(dir *os.Root, name string, f *os.File) bool {
+	now, err := dir.Stat(name)
+	if err != nil {
+		return false
+	}
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(now, opened)
+}
+
+// open makes the directory of this mount, once.
+func (a *area) open() (*os.Root, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dir != nil {
+		return a.dir, nil
+	}
+	err := a.locked(true, func(base *os.Root) error {
+		path := mountsDir + "/" + a.id
+		if err := base.MkdirAll(path, 0o777); err != nil {
+			return err
+		}
+		dir, err := base.OpenRoot(path)
+		if err != nil {
+			return err
+		}
+		lock, err := dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+		if err == nil {
+			err = flock(lock, unix.LOCK_EX|unix.LOCK_NB)
+		}
+		if err != nil {
+			dir.Close()
+			return err
+		}
+		a.dir, a.lock = dir, lock
+		return nil
+	})
+	return a.dir, err
+}
+
+// create makes a staged file and returns its number.
+func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
+	dir, err := a.open()
+	if err != nil {
+		return 0, nil, err
+	}
+	a.mu.Lock()
+	a.last++
+	n := a.last
+	a.mu.Unlock()
+	if err := a.note(n, m, false); err != nil {
+		return 0, nil, err
+	}
+	f, err := dir.OpenFile(slotName(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		dir.Remove(slotName(n) + metaSuffix)
+		return 0, nil, err
+	}
+	return n, f, nil
+}
+
+// adopt makes a staged file that is a second name of f, which must be on the
+// same file system.
+func (a *area) adopt(f *os.File, m stagedMeta) (uint64, *os.File, error) {
+	n, own, err := a.create(m)
+	if err != nil {
+		return 0, nil, err
+	}
+	own.Close()
+	dir, err := a.openDir(".")
+	if err == nil {
+		defer dir.Close()
+		name := slotName(n)
+		if err = a.dir.Remove(name); err == nil {
+			err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()),
+				int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
+		}
+	}
+	if err != nil {
+		a.drop(n)
+		return 0, nil, err
+	}
+	own, err = a.reopen(n)
+	return n, own, err
+}
+
+func (a *area) openDir(name string) (*os.File, error) {
+	dir, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	return dir.Open(name)
+}
+
+// reopen opens a staged file again.
+func (a *area) reopen(n uint64) (*os.File, error) {
+	dir, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	return dir.OpenFile(slotName(n), os.O_RDWR, 0)
+}
+
+// note replaces what is recorded about a staged file; durable waits for the
+// disk.
+func (a *area) note(n uint64, m stagedMeta, durable bool) error {
+	dir, err := a.open()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return writeFile(dir, slotName(n)+metaSuffix, text, durable)
+}
+
+// drop removes a staged file.
+func (a *area) drop(n uint64) {
+	if n == 0 {
+		return
+	}
+	if dir, err := a.open(); err == nil {
+		dir.Remove(slotName(n))
+		dir.Remove(slotName(n) + metaSuffix)
+	}
+}
+
+// close gives the area up and removes what is empty. What the mount still
+// holds is left for recovery.
+func (a *area) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dir == nil {
+		return nil
+	}
+	err := a.locked(false, func(base *os.Root) error {
+		removeMount(a.dir, base, a.id)
+		return nil
+	})
+	err = errors.Join(err, a.lock.Close(), a.dir.Close(), a.sweep())
+	a.dir, a.lock = nil, nil
+	return err
+}
+
+// sweep removes the directories of .deltafs that are empty.
+func (a *area) sweep() error {
+	return a.locked(false, func(base *os.Root) error {
+		base.Remove(mountsDir)
+		base.Remove(rejectedDir)
+		entries, err := fs.ReadDir(base.FS(), ".")
+		if err != nil || len(entries) != 1 || entries[0].Name() != lockFile {
+			return err
+		}
+		if err := base.Remove(lockFile); err != nil {
+			return err
+		}
+		table, err := os.OpenRoot(a.root)
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		return table.Remove(areaDir)
+	})
+}
+
+// removeMount removes the directory of a mount if it holds nothing but its
+// lock.
+func removeMount(dir, base *os.Root, id string) {
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != lockFile {
+		return
+	}
+	dir.Remove(lockFile)
+	base.Remove(mountsDir + "/" + id)
+}
+
+const metaSuffix = ".json"
+
+func slotName(n uint64) string { return "s" + strconv.FormatUint(n, 10) }
+
+// isSlot reports whether a directory entry is a staged file.
+func isSlot(name string) bool {
+	rest, ok := strings.CutPrefix(name, "s")
+	if !ok {
+		return false
+	}
+	_, err := strconv.ParseUint(rest, 10, 64)
+	return err == nil
+}
+
+// writeFile creates or replaces a small file as a whole.
+func writeFile(dir *os.Root, name string, data []byte, durable bool) error {
+	temp := name + ".tmp"
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		dir.Remove(temp)
+		return err
+	}
+	if durable {
+		return syncDir(dir)
+	}
+	return nil
+}
+
+func syncDir(dir *os.Root) error {
+	f, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

@@ -1,0 +1,229 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+// Live is the tree under current/: the newest snapshot overlaid with what this
+// mount has not committed. Directory paths are as the caller spelled them,
+// relative to current/. It is safe for concurrent use.
+type Live struct {
+	back    backend
+	opts    Options
+	area    *area
+	callers *callers
+	ids     atomic.Uint64
+
+	// syncing lets one caller at a time move to a newer version.
+	syncing sync.Mutex
+	// names keeps commits to one name apart.
+	keys keyedMutex
+	// burst are the unlinks that wait for their commit.
+	burst burst
+
+	// mu guards what follows. It is never held during I/O.
+	mu  sync.Mutex
+	now view
+	// all are the files that are not committed, by id.
+	all map[uint64]*Staged
+	// names are the staged files that every process sees; replacing those that
+	// will replace a committed file, seen only by the process that writes.
+	names     map[key]*Staged
+	replacing map[key][]*Staged
+	// wants are committed files about to be opened for writing.
+	wants map[want]time.Time
+	// made are the partition directories that mkdir made, as spelled;
+	// scratchDirs those of scratch.
+	made        map[string]string
+	scratchDirs map[string]bool
+	// hidden are the add.paths that this mount removed, with the version that
+	// removes them, 0 before the commit.
+	hidden map[string]int64
+	// leaving are the add.paths that commits under way remove.
+	leaving map[string]int
+	// gone are names that other writers removed lately.
+	gone graveyard
+}
+
+// newLive makes the tree of a table, and takes over what dead mounts left.
+func newLive(ctx context.Context, w *Table) (*Live, error) {
+	return openLive(ctx, &tableBackend{w}, w.opts)
+}
+
+func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {
+	if opts.Report == nil {
+		opts.Report = func(string, string, error) {}
+	}
+	l := &Live{
+		back: back, opts: opts, area: newArea(back.Root()), callers: newCallers(),
+		all: map[uint64]*Staged{}, names: map[key]*Staged{}, replacing: map[key][]*Staged{},
+		wants: map[want]time.Time{}, made: map[string]string{}, scratchDirs: map[string]bool{},
+		hidden: map[string]int64{}, leaving: map[string]int{}, gone: newGraveyard(),
+	}
+	l.burst.init(l)
+	if opts.ReadOnly {
+		return l, nil
+	}
+	rejected, err := l.area.recover(ctx, back)
+	switch {
+	case err != nil:
+		opts.Report("recover", "", fault.Wrap(ErrReadOnly, err, "cannot take over what an earlier mount left in .deltafs").AtTable(back.Name()))
+	case rejected > 0:
+		opts.Report("recover", "", l.fault(ErrIncomplete, "", "%d files of an interrupted mount were not committed", rejected).
+			WithHint("they are kept among the rejected files"))
+	}
+	return l, nil
+}
+
+// close commits what waits and gives up the staging area.
+func (l *Live) close(ctx context.Context) error {
+	err := l.burst.flush(ctx, everywhere)
+	l.burst.stop()
+	l.mu.Lock()
+	left := make([]*Staged, 0, len(l.all))
+	for _, s := range l.all {
+		left = append(left, s)
+	}
+	l.mu.Unlock()
+	for _, s := range left {
+		err = errors.Join(err, s.giveUp(ctx))
+	}
+	return errors.Join(err, l.area.close())
+}
+
+// view is the version that the tree shows, the first time the newest.
+func (l *Live) view(ctx context.Context) (view, error) {
+	l.mu.Lock()
+	v := l.now
+	l.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	return l.sync(ctx)
+}
+
+// sync moves the tree to the newest version known.
+func (l *Live) sync(ctx context.Context) (view, error) {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	next, err := l.back.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	old := l.now
+	l.mu.Unlock()
+	if old != nil && old.Version() == next.Version() {
+		l.mu.Lock()
+		l.now = next
+		l.mu.Unlock()
+		return next, nil
+	}
+	var lost []snapshot.File
+	if old != nil && l.opts.Grace > 0 {
+		lost = l.removedBetween(ctx, old, next)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = next
+	own := func(path string) bool {
+		_, hidden := l.hidden[path]
+		return hidden || l.leaving[path] > 0
+	}
+	l.gone.bury(lost, own, time.Now().Add(l.opts.Grace))
+	for path, version := range l.hidden {
+		if version != 0 && version <= next.Version() {
+			delete(l.hidden, path)
+		}
+	}
+	for _, s := range l.all {
+		l.unbindSealed(s)
+	}
+	return next, nil
+}
+
+// refresh looks for new versions and shows them. Its failure is no failure of
+// what was just committed.
+func (l *Live) refresh(ctx context.Context) {
+	err := l.back.Refresh(ctx)
+	if err == nil {
+		_, err = l.sync(ctx)
+	}
+	if err != nil {
+		l.opts.Report("refresh", "", err)
+	}
+}
+
+// Refreshed tells the tree that the table has new commits (of this mount or of
+// another writer).
+func (l *Live) Refreshed(ctx context.Context, ev snapshot.Event) {
+	if ev.Recreated {
+		l.mu.Lock()
+		l.now = nil
+		clear(l.hidden)
+		clear(l.made)
+		l.gone = newGraveyard()
+		l.mu.Unlock()
+	}
+	if _, err := l.sync(ctx); err != nil {
+		l.opts.Report("refresh", "", err)
+	}
+}
+
+// Version is the version that current/ shows, -1 before any is known.
+func (l *Live) Version() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
+		return -1
+	}
+	return l.now.Version()
+}
+
+// at is the place of a directory path in the version that the tree shows.
+func (l *Live) at(ctx context.Context, dir string) (view, place, error) {
+	v, err := l.view(ctx)
+	if err != nil {
+		return nil, place{}, err
+	}
+	return v, placeOf(v, dir), nil
+}
+
+// writable refuses changes of a mount or table that is read-only.
+func (l *Live) writable(ctx context.Context) error {
+	if l.opts.ReadOnly {
+		return l.fault(ErrReadOnly, "", "the mount is read-only").WithHint("mount it without --read-only")
+	}
+	return l.back.Writable(ctx)
+}
+
+// removable refuses removals where rows may only be added.
+func (l *Live) removable(ctx context.Context, name string) error {
+	if err := l.writable(ctx); err != nil {
+		return err
+	}
+	if l.opts.AppendOnly {
+		return l.fault(ErrAppendOnly, name, "the mount only appends").WithHint("mount it without --append-only")
+	}
+	v, err := l.view(ctx)
+	if err != nil {
+		return err
+	}
+	if isTrue(v.Metadata().Configuration, "delta.appendOnly") {
+		return l.fault(ErrAppendOnly, name, "the table property delta.appendOnly forbids removals").
+			WithHint("set delta.appendOnly to false first")
+	}
+	return nil
+}
+
+// fault is an error about a name in this table.
+func (l *Live) fault(kind error, name, format string, args ...any) *fault.Error {
+	return fault.New(kind, format, args...).AtTable(l.back.Name()).InFile(name)
+}

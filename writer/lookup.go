@@ -1,0 +1,247 @@
+package writer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+// Lookup resolves a name. While a replacement is being written, the name means
+// the staged file for the writing process only. ErrNotExist; ErrReserved for
+// names that engines would write their log to.
+func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, error) {
+	if strings.EqualFold(name, "_delta_log") {
+		return Node{}, l.reserved(name)
+	}
+	process := l.callers.process(c)
+	v, p, err := l.at(ctx, dir)
+	if err != nil {
+		return Node{}, err
+	}
+	n, ok := l.lookupOwn(v, p, name, c, process)
+	if ok {
+		return n, nil
+	}
+	n, err = l.lookupCommitted(ctx, v, p, name)
+	if l.Version() != v.Version() {
+		return l.Lookup(ctx, c, dir, name) // what is hidden goes with the version
+	}
+	if errors.Is(err, ErrNotExist) {
+		return l.lookupGone(p.key(name), err)
+	}
+	if err != nil || n.File == nil {
+		return n, err
+	}
+	if l.takeWant(c, *n.File) {
+		return l.bindReplacement(ctx, p, name, process, *n.File)
+	}
+	n.Private = l.contested(p.key(name))
+	return n, nil
+}
+
+// lookupOwn finds what only this mount knows.
+func (l *Live) lookupOwn(v view, p place, name string, c Caller, process uint32) (Node, bool) {
+	k := p.key(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.replacing[k] {
+		if s.bind.process == process {
+			delete(l.wants, want{c.PID, s.bind.replaces.Add.Path})
+			return Node{Staged: s, Private: true}, true
+		}
+	}
+	if s := l.names[k]; s != nil {
+		return Node{Staged: s}, true
+	}
+	child := p.child(v, name)
+	_, made := l.made[child.dir]
+	if made || l.scratchDirs[child.dir] {
+		return Node{Dir: &child.shown}, true
+	}
+	return Node{}, false
+}
+
+// lookupCommitted finds what the table holds and this mount has not removed.
+func (l *Live) lookupCommitted(ctx context.Context, v view, p place, name string) (Node, error) {
+	notExist := l.fault(ErrNotExist, joinPath(p.dir, name), "no such name")
+	entry, err := v.Lookup(ctx, p.dir, name)
+	if err == nil && entry.File == nil {
+		child := p.child(v, name)
+		return Node{Dir: &child.shown}, nil
+	}
+	if err == nil && !l.isHidden(entry.File.Add.Path) {
+		return Node{File: entry.File}, nil
+	}
+	switch {
+	case err == nil:
+		return Node{}, notExist // unlinked here
+	case errors.Is(err, snapshot.ErrAmbiguous):
+		return Node{}, notExist.WithHint("several files have this name; list the directory for theirs")
+	case !errors.Is(err, snapshot.ErrNotExist):
+		return Node{}, err
+	}
+	if child := p.child(v, name); !child.scratch && child.dir != joinPath(p.dir, name) {
+		// Another spelling of a partition directory.
+		parent, base := splitPath(child.dir)
+		if entry, err := v.Lookup(ctx, parent, base); err == nil && entry.File == nil {
+			return Node{Dir: &child.shown}, nil
+		}
+	}
+	return Node{}, notExist
+}
+
+// lookupGone finds a name that another writer removed lately.
+func (l *Live) lookupGone(k key, notExist error) (Node, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f, ok := l.gone.find(k); ok {
+		return Node{File: &f}, nil
+	}
+	return Node{}, notExist
+}
+
+// splitPath splits off the last element.
+func splitPath(path string) (dir, name string) {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i+1:]
+	}
+	return "", path
+}
+
+func (l *Live) isHidden(addPath string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.hidden[addPath]
+	return ok
+}
+
+// contested reports whether some process is replacing the name.
+func (l *Live) contested(k key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.replacing[k]) > 0
+}
+
+// exists reports whether a name is taken, for whoever would make it anew.
+func (l *Live) exists(ctx context.Context, v view, p place, name string, process uint32) (Node, bool, error) {
+	n, ok := l.lookupOwn(v, p, name, Caller{}, process)
+	if ok {
+		return n, true, nil
+	}
+	entry, err := v.Lookup(ctx, p.dir, name)
+	if errors.Is(err, snapshot.ErrAmbiguous) {
+		return Node{}, true, nil
+	}
+	if err == nil && entry.File == nil {
+		child := p.child(v, name)
+		return Node{Dir: &child.shown}, true, nil
+	}
+	if err == nil && !l.isHidden(entry.File.Add.Path) {
+		return Node{File: entry.File}, true, nil
+	}
+	if err != nil && !errors.Is(err, snapshot.ErrNotExist) {
+		return Node{}, false, err
+	}
+	return Node{}, false, nil
+}
+
+// List yields the committed files and the directories of dir in order of name,
+// after the given name; staged and scratch names are left out, except inside a
+// scratch directory.
+func (l *Live) List(ctx context.Context, dir, after string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		v, p, err := l.at(ctx, dir)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		own := l.ownEntries(v, p, after)
+		known := l.isOwnDir(p)
+		for e, err := range v.Dir(ctx, p.dir, after) {
+			if errors.Is(err, snapshot.ErrNotExist) && known {
+				break
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for len(own) > 0 && own[0].Name <= e.Name {
+				if own[0].Name < e.Name && !yield(own[0], nil) {
+					return
+				}
+				own = own[1:]
+			}
+			n, shown := l.committedEntry(p, e)
+			if shown && !yield(n, nil) {
+				return
+			}
+		}
+		for _, e := range own {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// committedEntry is the entry of a committed file or directory, unless it was
+// removed here.
+func (l *Live) committedEntry(p place, e snapshot.DirEntry) (Entry, bool) {
+	if e.File == nil {
+		path := joinPath(p.shown, e.Name)
+		return Entry{Name: e.Name, Node: Node{Dir: &path}}, true
+	}
+	if l.isHidden(e.File.Add.Path) {
+		return Entry{}, false
+	}
+	return Entry{Name: e.Name, Node: Node{File: e.File, Private: l.contested(p.key(e.Name))}}, true
+}
+
+// isOwnDir reports whether mkdir made the directory here.
+func (l *Live) isOwnDir(p place) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, made := l.made[p.dir]
+	return made || l.scratchDirs[p.dir]
+}
+
+// ownEntries are the listed entries that only this mount knows, in order.
+func (l *Live) ownEntries(v view, p place, after string) []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found := map[string]Node{}
+	dirNode := func(name string) Node {
+		path := joinPath(p.shown, name)
+		return Node{Dir: &path}
+	}
+	for dir, spelled := range l.made {
+		if parent, _ := splitPath(dir); parent == p.dir {
+			found[spelled] = dirNode(spelled)
+		}
+	}
+	if p.scratch {
+		for dir := range l.scratchDirs {
+			if parent, name := splitPath(dir); parent == p.dir {
+				found[name] = dirNode(name)
+			}
+		}
+		for k, s := range l.names {
+			if k.dir == p.dir {
+				found[k.name] = Node{Staged: s}
+			}
+		}
+	}
+	var out []Entry
+	for _, name := range slices.SortedFunc(maps.Keys(found), cmp.Compare[string]) {
+		if name > after {
+			out = append(out, Entry{Name: name, Node: found[name]})
+		}
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package writer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// RejectedFile is a refused or interrupted file whose bytes were kept.
+type RejectedFile struct {
+	// Name is unique among the rejected; Path is the local file.
+	Name, Path string
+	Size       int64
+	Time       time.Time
+	// Wanted is the name it was dropped under, Reason why it was refused.
+	Wanted, Reason, Hint string
+}
+
+// rejection says why a file was not committed.
+type rejection struct {
+	Wanted string    `json:"wanted"`
+	Reason string    `json:"reason"`
+	Hint   string    `json:"hint,omitempty"`
+	Time   time.Time `json:"time"`
+}
+
+const whyPrefix = ".why-"
+
+// reject moves a staged file of this mount to the rejected ones and returns
+// its name there.
+func (a *area) reject(n uint64, r rejection) (string, error) {
+	dir, err := a.open()
+	if err != nil {
+		return "", err
+	}
+	var name string
+	err = a.locked(true, func(base *os.Root) error {
+		var err error
+		name, err = moveToRejected(base, dir, slotName(n), r)
+		return err
+	})
+	if err == nil {
+		dir.Remove(slotName(n) + metaSuffix)
+	}
+	return name, err
+}
+
+// moveToRejected moves a staged file under a free name. The reason is there
+// before the file, and the move is one step, so that a crash leaves the file
+// in one place and never without a reason.
+func moveToRejected(base, from *os.Root, slot string, r rejection) (string, error) {
+	if err := base.MkdirAll(rejectedDir, 0o777); err != nil {
+		return "", err
+	}
+	to, err := base.OpenRoot(rejectedDir)
+	if err != nil {
+		return "", err
+	}
+	defer to.Close()
+	why, err := json.Marshal(r)
+	if err != nil {
+		return "", err
+	}
+	for i := 1; ; i++ {
+		name := rejectedName(r.Wanted, i)
+		if _, err := to.Lstat(name); err == nil {
+			continue
+		}
+		if err := writeFile(to, whyPrefix+name, why, true); err != nil {
+			return "", err
+		}
+		err := renameNoReplace(from, slot, to, name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			to.Remove(whyPrefix + name)
+			return "", err
+		}
+		return name, syncDir(to)
+	}
+}
+
+// rejectedName is the i-th choice for the name of a rejected file. Hidden
+// names are made visible, for people have to find them.
+func rejectedName(wanted string, i int) string {
+	name := strings.TrimLeft(filepath.Base(wanted), ".")
+	if name == "" || name == "/" {
+		name = "unnamed"
+	}
+	if i == 1 {
+		return name
+	}
+	ext := filepath.Ext(name)
+	return fmt.Sprintf("%s~%d%s", strings.TrimSuffix(name, ext), i, ext)
+}
+
+// renameNoReplace moves a file between two directories in one step; what is
+// there stays.
+func renameNoReplace(from *os.Root, old string, to *os.Root, name string) error {
+	fromDir, err := from.Open(".")
+	if err != nil {
+		return err
+	}
+	defer fromDir.Close()
+	toDir, err := to.Open(".")
+	if err != nil {
+		return err
+	}
+	defer toDir.Close()
+	err = unix.Renameat2(int(fromDir.Fd()), old, int(toDir.Fd()), name, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		// The file system cannot; .deltafs/lock keeps other mounts out.
+		if _, err := to.Lstat(name); err == nil {
+			return fs.ErrExist
+		}
+		err = unix.Renameat(int(fromDir.Fd()), old, int(toDir.Fd()), name)
+	}
+	return err
+}
+
+// rejected lists the rejected files, ordered by name.
+func (a *area) rejected() ([]RejectedFile, error) {
+	dir, err := a.openRejected()
+	if err != nil || dir == nil {
+		return nil, err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var out []RejectedFile
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f := RejectedFile{
+			Name: e.Name(), Path: filepath.Join(a.root, areaDir, rejectedDir, e.Name()),
+			Size: info.Size(), Time: info.ModTime(), Wanted: e.Name(),
+		}
+		if text, err := dir.ReadFile(whyPrefix + e.Name()); err == nil {
+			var why rejection
+			if json.Unmarshal(text, &why) == nil {
+				f.Time, f.Wanted, f.Reason, f.Hint = why.Time, why.Wanted, why.Reason, why.Hint
+			}
+		}
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b RejectedFile) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// openRejected opens the directory of rejected files, nil if there is none.
+func (a *area) openRejected() (*os.Root, error) {
+	table, err := os.OpenRoot(a.root)
+	if err != nil {
+		return nil, err
+	}
+	defer table.Close()
+	dir, err := table.OpenRoot(areaDir + "/" + rejectedDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return dir, err
+}
+
+// removeRejected deletes a rejected file and its reason.
+func (a *area) removeRejected(name string) error {
+	if name == "" || strings.HasPrefix(name, ".") || strings.Contains(name, "/") {
+		return fs.ErrNotExist
+	}
+	dir, err := a.openRejected()
+	if err != nil {
+		return err
+	}
+	if dir == nil {
+		return fs.ErrNotExist
+	}
+	defer dir.Close()
+	if err := dir.Remove(name); err != nil {
+		return err
+	}
+	if err := dir.Remove(whyPrefix + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
