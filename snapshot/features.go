@@ -7,24 +7,35 @@ import (
 	"github.com/deltafs/deltafs/internal/fault"
 )
 
-const deletionVectorsFeature = "deletionVectors"
+// Features whose use shows elsewhere than in the protocol.
+const (
+	deletionVectorsFeature = "deletionVectors"
+	columnMappingFeature   = "columnMapping"
+)
 
-// columnMappingFeature is legal to list while the table maps no columns.
-const columnMappingFeature = "columnMapping"
+// support says how far a table feature is honoured when reading.
+type support int
 
-// supportedReaderFeature is the one place that says which table features a
-// reader must know are honoured; a feature that concerns only writers is
-// never asked about.
-func supportedReaderFeature(name string) bool {
+const (
+	unsupported support = iota
+	// whileUnused: a table may list the feature, as engines do by default; a
+	// version that makes use of it is refused.
+	whileUnused
+	supported
+)
+
+// readerFeature is the one table of what is honoured among the features that
+// a reader must know. A feature that concerns writers alone is never asked
+// about.
+func readerFeature(name string) support {
 	switch name {
-	case "timestampNtz",
-		"vacuumProtocolCheck":
-		return true
-	case columnMappingFeature:
-		// Active mapping is refused by the mode, see checkReadable.
-		return true
+	case "timestampNtz", "vacuumProtocolCheck":
+		return supported
+	case columnMappingFeature, // see columnMappingMode
+		deletionVectorsFeature: // see Table.At and Table.Open
+		return whileUnused
 	}
-	return false
+	return unsupported
 }
 
 // maxReaderVersion is the newest protocol: from it on features are listed by
@@ -38,24 +49,25 @@ func checkReadable(p *action.Protocol, m *action.Metadata, s *Schema) *fault.Err
 		return fault.New(ErrUnsupported, "the table needs reader version %d; the newest one known is %d",
 			p.MinReaderVersion, maxReaderVersion).WithHint("update deltafs, or read an older version")
 	}
-	var unsupported []string
+	var refused []string
 	if p.MinReaderVersion == maxReaderVersion {
 		for _, name := range p.ReaderFeatures {
-			if !supportedReaderFeature(name) {
-				unsupported = append(unsupported, name)
+			if readerFeature(name) == unsupported {
+				refused = append(refused, name)
 			}
 		}
 	}
-	if mode := columnMappingMode(m); mode != "none" {
-		unsupported = append(unsupported, columnMappingFeature+" (mode "+mode+")")
+	// Whatever the protocol says: names would be wrong.
+	if mode := columnMappingMode(m); mode != "none" && readerFeature(columnMappingFeature) != supported {
+		refused = append(refused, columnMappingFeature+" (mode "+mode+")")
 	}
-	if len(unsupported) == 0 {
-		unsupported = unsupportedTypes(s)
+	if len(refused) == 0 {
+		refused = unsupportedTypes(s)
 	}
-	if len(unsupported) == 0 {
+	if len(refused) == 0 {
 		return nil
 	}
-	return refuseFeatures(unsupported)
+	return refuseFeatures(refused)
 }
 
 func refuseFeatures(names []string) *fault.Error {

@@ -34,7 +34,7 @@ func (t *Table) Open(ctx context.Context, f File) (Reader, error) {
 func SizeChanged(f File, r Reader) bool { return r.Content().Size != f.Size }
 
 func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
-	if f.Add.DeletionVector != nil && !supportedReaderFeature(deletionVectorsFeature) {
+	if f.Add.DeletionVector != nil && readerFeature(deletionVectorsFeature) != supported {
 		return nil, refuseFeatures([]string{deletionVectorsFeature})
 	}
 	object, err := t.openObject(ctx, f)

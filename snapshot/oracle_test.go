@@ -21,16 +21,11 @@ type tableRow map[string]string
 // id is source/table.
 func (r tableRow) id() string { return r["source"] + "/" + r["table"] }
 
-// refusable reports whether the table uses what this package refuses by name.
+// refusable reports whether the latest version uses what this package refuses
+// by name.
 func (r tableRow) refusable() bool {
-	for _, feature := range []string{"DV", "columnMapping", "typeWidening", "v2ckpt", "variant"} {
-		if r[feature] != "" {
-			return true
-		}
-	}
-	return strings.Contains(r["protocol"], "deletionVectors") || strings.Contains(r["protocol"], "v2Checkpoint") ||
-		strings.Contains(r["protocol"], "typeWidening") || strings.Contains(r["protocol"], "columnMapping") ||
-		strings.Contains(r["protocol"], "variant")
+	return r["DV"] != "" || r["columnMapping"] != "" || r["typeWidening"] != "" ||
+		r["v2ckpt"] != "" || r["variant"] != ""
 }
 
 // thirdPartyTables returns the folder of the tables and their index.
@@ -172,6 +167,101 @@ func TestThirdPartyTablesMatchTheOracle(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("only %d tables were checked", checked)
+	}
+}
+
+// TestThirdPartyTablesAreRefusedByName: what is not read says why, and what is
+// read of such a table is right.
+func TestThirdPartyTablesAreRefusedByName(t *testing.T) {
+	root, rows := thirdPartyTables(t)
+	// latest says what the refusal of the latest version must name; "" where
+	// refusing is no duty.
+	latest := map[string]string{
+		"connectors-golden-2020/deltalog-invalid-protocol-version":                    "reader version 99",
+		"connectors-golden-2020/deltalog-state-reconstruction-without-protocol":       "no protocol",
+		"delta-golden/deltalog-invalid-protocol-version":                              "reader version 99",
+		"delta-golden/deltalog-state-reconstruction-from-checkpoint-missing-metadata": "no metaData",
+		"delta-golden/deltalog-state-reconstruction-without-protocol":                 "no protocol",
+		"delta-golden/versions-not-contiguous":                                        "version 1 is missing",
+		"delta-kernel-java/catalog-owned-preview":                                     "catalogManaged",
+		"delta-rs-err-logs/table_c":                                                   "version 12 is missing",
+		"delta-rs-err-logs/table_e":                                                   "catalogOwned",
+		"delta-rs-err-logs/table_h":                                                   "catalogOwned",
+		"delta-rs-err-logs/table_i":                                                   "catalogOwned",
+		"delta-spark/table-with-dv-small-dv-missing":                                  "columnMapping",
+		"delta-spark/table-with-dv-special-char":                                      "deletionVectors",
+		"dremio/malformedMetadata":                                                    "no metaData",
+		"duckdb-delta/null_constraints_lists":                                         "does not parse",
+		"kernel-rs-data/uc-catalog_managed_0":                                         "catalogManaged",
+	}
+	noTable := map[string]bool{"delta-golden/no-delta-log-folder": true, "dremio/checkpoint_empty": true}
+	readable := map[string]int{
+		"delta-rs-err-logs/table_h": 14, "delta-rs-err-logs/table_i": 14, "delta-rs-err-logs/table_c": 12,
+		"delta-golden/versions-not-contiguous": 1, "delta-rs/table_with_deletion_logs": 3,
+		"delta-golden/deltalog-state-reconstruction-from-checkpoint-missing-metadata": 10,
+		"kernel-rs-data/type-widening": 1,
+	}
+	for _, row := range rows {
+		if (row["class"] == "ok" || row["class"] == "log-only") && !row.refusable() {
+			continue
+		}
+		t.Run(row.id(), func(t *testing.T) {
+			table, err := openTable(t, filepath.Join(root, row["table_path"]))
+			if noTable[row.id()] {
+				if !errors.Is(err, ErrNotTable) {
+					t.Fatalf("opened: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := checkReadableVersions(t, table, readOracle(t, root, row))
+			if want, ok := readable[row.id()]; ok && read != want {
+				t.Errorf("%d versions read, want %d", read, want)
+			}
+			checkRefusal(t, table, row, latest[row.id()])
+		})
+	}
+}
+
+// checkReadableVersions compares the versions that read with the oracle; the
+// others must fail with a reason.
+func checkReadableVersions(t *testing.T, table *Table, o *oracle) (read int) {
+	t.Helper()
+	for _, want := range o.Versions {
+		_, err := table.At(context.Background(), want.Version)
+		switch {
+		case err == nil:
+			read++
+			checkVersion(t, table, want)
+		case !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNoVersion):
+			t.Errorf("version %d: %v", want.Version, err)
+		}
+	}
+	return read
+}
+
+func checkRefusal(t *testing.T, table *Table, row tableRow, names string) {
+	t.Helper()
+	_, err := table.At(context.Background(), table.Latest())
+	feature := map[string]string{
+		"DV": "deletionVectors", "columnMapping": "columnMapping", "typeWidening": "typeWidening",
+		"v2ckpt": "v2Checkpoint", "variant": "variant",
+	}
+	for cell, name := range feature {
+		if row[cell] != "" && row["class"] != "error" {
+			names = name
+			if err == nil || !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s is not refused: %v", name, err)
+			}
+		}
+	}
+	switch {
+	case names == "" && row["class"] != "either":
+		t.Error("the test does not say how the table is refused")
+	case names != "" && (err == nil || !strings.Contains(err.Error(), names)):
+		t.Errorf("the refusal does not name %q: %v", names, err)
 	}
 }
 

@@ -143,7 +143,7 @@ func (t *Table) at(ctx context.Context, v int64) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if totals.DVs > 0 && !supportedReaderFeature(deletionVectorsFeature) {
+	if totals.DVs > 0 && readerFeature(deletionVectorsFeature) != supported {
 		return nil, refuseFeatures([]string{deletionVectorsFeature}).AtVersion(v)
 	}
 	return s, nil
