@@ -80,7 +80,7 @@ func TestStartReturnsWhenTheChildIsReadyAndDetached(t *testing.T) {
 func TestStartReturnsTheChildsReasonAndCode(t *testing.T) {
 	_, err := Start(t.Context(), []string{"test", "fail"}, time.Minute)
 	var failure *Failure
-	if !errors.As(err, &failure) || failure.Text != "the table is broken" || failure.ExitCode() != 3 {
+	if !errors.As(err, &failure) || failure.Text != "the table is broken" || failure.Code != 3 {
 		t.Errorf("got %#v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestStartReturnsTheChildsReasonAndCode(t *testing.T) {
 func TestStartReportsAChildThatEndsWithoutAWord(t *testing.T) {
 	_, err := Start(t.Context(), []string{"test", "die"}, time.Minute)
 	var failure *Failure
-	if !errors.As(err, &failure) || !strings.Contains(failure.Text, "ended before it was ready") || failure.ExitCode() != 1 {
+	if !errors.As(err, &failure) || !strings.Contains(failure.Text, "ended before it was ready") || failure.Code != 1 {
 		t.Errorf("got %#v", err)
 	}
 }

@@ -23,15 +23,12 @@ const ready = "\x00ready"
 type Failure struct {
 	// Text is what the process said, one line without the program's name.
 	Text string
-	// Code is its exit code.
+	// Code is its exit code, with which the parent should end too.
 	Code int
 }
 
 // Error is the text.
 func (f *Failure) Error() string { return f.Text }
-
-// ExitCode is the exit code that the parent should end with.
-func (f *Failure) ExitCode() int { return f.Code }
 
 // Start runs this program again with args (the program's name first) in a
 // session of its own and returns its process id once it is ready. If it is

@@ -66,7 +66,7 @@ func Check(path string, allowNonEmpty bool) (string, error) {
 	}
 	info, err := os.Stat(point)
 	switch {
-	case errors.Is(err, syscall.ENOTCONN):
+	case isMount && isDead(point):
 		return "", fault.New(ErrUnfit, "a mount is left here whose server is gone (transport endpoint is not connected)").
 			InFile(path).WithHint("deltafs umount --lazy %s, or umount -l %s", path, path)
 	case isMount && mounted.FSType == FSType:
@@ -80,6 +80,13 @@ func Check(path string, allowNonEmpty bool) (string, error) {
 		return "", fault.New(ErrUnfit, "not a directory").InFile(path).WithHint("mount on an empty directory")
 	}
 	return point, checkContent(path, point, allowNonEmpty)
+}
+
+// isDead reports whether the FUSE server behind point is gone. stat may still
+// be answered from the kernel's cache; statfs never is.
+func isDead(point string) bool {
+	var st syscall.Statfs_t
+	return errors.Is(syscall.Statfs(point, &st), syscall.ENOTCONN)
 }
 
 func checkContent(path, point string, allowNonEmpty bool) error {

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+func newApp(stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:                 "deltafs",
+		Usage:                "Delta Lake tables as versioned directories",
+		UsageText:            "deltafs COMMAND [OPTIONS] [ARGUMENTS]",
+		Version:              buildVersion(),
+		Description:          appDescription,
+		EnableBashCompletion: true,
+		HideHelpCommand:      false,
+		Writer:               stdout,
+		ErrWriter:            stderr,
+		// Errors are reported in one place, by run.
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   usageError,
+		Action:         noCommand,
+		Commands: []*cli.Command{
+			mountCommand(),
+			umountCommand(),
+			historyCommand(),
+			detailCommand(),
+			filesCommand(),
+			versionCommand(),
+		},
+	}
+	for _, cmd := range app.Commands {
+		cmd.OnUsageError = usageError
+		// Else a table named "help" could not be an argument.
+		cmd.HideHelpCommand = true
+	}
+	return app
+}
+
+const appDescription = `A mounted table is a directory with the live table in current/, every old
+version in @v<N>/, and a link @<time> to the version of each commit. Reading
+any version is reading files; writing is dropping a Parquet file into current/.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 not a Delta table or no
+such version, 4 unsupported table feature or storage, 5 mount point problem,
+6 not permitted.`
+
+// usageError turns the library's complaint about flags into ours.
+func usageError(c *cli.Context, err error, _ bool) error {
+	if c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name {
+		return fault.Wrap(errUsage, err, "wrong usage").WithHint("see deltafs --help")
+	}
+	return fault.Wrap(errUsage, err, "%s", c.Command.Name).WithHint("see deltafs %s --help", c.Command.Name)
+}
+
+// noCommand runs when the first argument is not a command.
+func noCommand(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return cli.ShowAppHelp(c)
+	}
+	return fault.New(errUsage, "unknown command %q", c.Args().First()).WithHint("see deltafs --help")
+}

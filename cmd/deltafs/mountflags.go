@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/deltafs/deltafs/fsnode"
+)
+
+// mountOptions turns the flags of mount into options of the file system.
+func mountOptions(c *cli.Context) (fsnode.Options, error) {
+	o := fsnode.Options{
+		ReadOnly:   c.Bool("read-only"),
+		AppendOnly: c.Bool("append-only"),
+		AllowOther: c.Bool("allow-other"),
+		Grace:      c.Duration("grace"),
+		EngineInfo: engineInfo(),
+	}
+	if o.Grace < 0 {
+		return o, usagef(c.Command, "--grace cannot be negative")
+	}
+	o.ListVersions, _ = c.Generic("list-versions").(*fsnode.ListVersions)
+	var err error
+	if o.Location, err = location(c); err != nil {
+		return o, err
+	}
+	for flag, field := range map[string]**uint32{"uid": &o.UID, "gid": &o.GID} {
+		if *field, err = number(c, flag, 10, 1<<32-2); err != nil {
+			return o, err
+		}
+	}
+	for flag, field := range map[string]**uint32{"file-mode": &o.FileMode, "dir-mode": &o.DirMode} {
+		if *field, err = number(c, flag, 8, 0o777); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// number reads a flag as a number from 0 to limit; nil if it was not given.
+func number(c *cli.Context, flag string, base int, limit uint64) (*uint32, error) {
+	if !c.IsSet(flag) {
+		return nil, nil
+	}
+	n, err := strconv.ParseUint(c.String(flag), base, 32)
+	if err != nil || n > limit {
+		kind := "decimal"
+		if base == 8 {
+			kind = "octal"
+		}
+		return nil, usagef(c.Command, "--%s %q: want a %s number up to %s", flag, c.String(flag), kind, strconv.FormatUint(limit, base))
+	}
+	v := uint32(n)
+	return &v, nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/deltafs/deltafs/integration/harness"
+)
+
+func TestWrongUsageIsRefusedInOneLine(t *testing.T) {
+	for _, c := range []struct {
+		args, word string
+	}{
+		{"frobnicate", `"frobnicate"`},
+		{"--frobnicate", "frobnicate"},
+		{"--frobnicate version", "frobnicate"},
+		{"help frobnicate", "frobnicate"},
+		{"version extra", "version"},
+		{"version --frobnicate", "frobnicate"},
+		{"mount", "TABLE MOUNTPOINT"},
+		{"mount a", "TABLE MOUNTPOINT"},
+		{"mount a b c", "TABLE MOUNTPOINT"},
+		{"mount a b --frobnicate", "frobnicate"},
+		{"mount a --frobnicate b", "frobnicate"},
+		{"mount a b -x", "-x"},
+		{"mount a b --uid", "--uid"},
+		{"mount a b --uid root", "--uid"},
+		{"mount a b --uid 4294967295", "--uid"},
+		{"mount a b --gid -1", "--gid"},
+		{"mount a b --file-mode 0888", "--file-mode"},
+		{"mount a b --dir-mode 1777", "--dir-mode"},
+		{"mount a b --timezone Mars/Olympus", "Mars/Olympus"},
+		{"mount a b --list-versions some", "some"},
+		{"mount a b --list-versions -1", "-1"},
+		{"mount a b --grace soon", "soon"},
+		{"mount a b --grace -1s", "--grace"},
+		{"mount a b --log-level loud", "loud"},
+		{"mount a b --log-format xml", "xml"},
+		{"mount a b --read-only=perhaps", "perhaps"},
+		{"mount a b -f -d", "exclude each other"},
+		{"mount a b -o frobnicate", `"frobnicate"`},
+		{"mount file://elsewhere/a b", "elsewhere"},
+		{"umount", "MOUNTPOINT"},
+		{"umount a b", "MOUNTPOINT"},
+		{"umount a --laxy", "laxy"},
+		{"history", "TABLE"},
+		{"history a b", "TABLE"},
+		{"history a --limit x", "limit"},
+		{"history a --limit -1", "--limit"},
+		{"detail", "TABLE"},
+		{"detail a@never", "never"},
+		{"detail a@v03", "v03"},
+		{"files a --version -1", "-1"},
+		{"files a --timestamp never", "never"},
+		{"files a@v1 --version 1", "more than one"},
+		{"files a --version 1 --timestamp 2024-01-01", "more than one"},
+		{"files a@v1 --timezone Mars/Olympus", "Mars/Olympus"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			refused(t, deltafs(t, strings.Fields(c.args)...), exitUsage, c.word)
+		})
+	}
+}
+
+// A flag that is ignored behind the arguments would mount read-write.
+func TestMistypedFlagBehindTheArgumentsDoesNotMount(t *testing.T) {
+	mnt := harness.MountPoint(t)
+	refused(t, deltafs(t, "mount", newTable(t), mnt, "--readonly"), exitUsage, "readonly")
+	if harness.Mounted(mnt) {
+		t.Error("it is mounted")
+	}
+}
+
+func TestHelpShowsGroupsAndAnExample(t *testing.T) {
+	for _, cmd := range newApp(nil, nil).Commands {
+		help := must(t, cmd.Name, "--help")
+		if !strings.Contains(help, "deltafs "+cmd.Name) || !strings.Contains(help, "Example") {
+			t.Errorf("help of %s lacks an example:\n%s", cmd.Name, help)
+		}
+		if must(t, cmd.Name, "-h") != help || must(t, "help", cmd.Name) != help {
+			t.Errorf("-h and help %s differ from --help", cmd.Name)
+		}
+	}
+	mount := must(t, "mount", "--help")
+	for _, group := range []string{"Access", "Tree", "Logging", "Process"} {
+		if !strings.Contains(mount, "   "+group+"\n") {
+			t.Errorf("help of mount lacks the group %s:\n%s", group, mount)
+		}
+	}
+	if top := must(t); top != must(t, "--help") || !strings.Contains(top, "Exit codes") {
+		t.Errorf("deltafs alone does not print its help:\n%s", top)
+	}
+}
+
+func TestBashCompletesCommandsFlagsAndPaths(t *testing.T) {
+	script, err := filepath.Abs(filepath.Join("..", "..", "docs", "deltafs.bash"))
+	check(t, err)
+	for _, c := range []struct{ words, want string }{
+		{"deltafs hi", "history"},
+		{"deltafs mount --re", "--read-only"},
+		{"deltafs mount a b --app", "--append-only"},
+		{"deltafs mount /no", ""}, // left to bash, which completes paths
+	} {
+		bash := `source "$0"; COMP_WORDS=("$1" "${@:2}"); COMP_CWORD=$(($# - 1)); _deltafs; echo "${COMPREPLY[*]}"`
+		args := append([]string{"-c", bash, script, harness.Binary()}, strings.Fields(c.words)[1:]...)
+		if r := execute(t, exec.Command("bash", args...)); strings.TrimSpace(r.stdout) != c.want || r.stderr != "" {
+			t.Errorf("%s: got %q, want %q (%s)", c.words, r.stdout, c.want, r.stderr)
+		}
+	}
+}
+
+func TestManPageNamesEveryCommandAndFlag(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "deltafs.1.md"))
+	check(t, err)
+	for _, cmd := range newApp(nil, nil).Commands {
+		_, section, ok := strings.Cut(string(page), "\n## deltafs "+cmd.Name)
+		if !ok {
+			t.Errorf("the manual lacks a section on %s", cmd.Name)
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, f := range cmd.Flags {
+			flag := "`--" + f.Names()[0]
+			if len(f.Names()[0]) == 1 {
+				flag = "`-" + f.Names()[0]
+			}
+			if !strings.Contains(section, flag) {
+				t.Errorf("the section on %s lacks %s", cmd.Name, flag)
+			}
+		}
+	}
+}
