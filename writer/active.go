@@ -34,14 +34,14 @@ func featureObstacle(h header) *fault.Error {
 			// In use only with the properties or columns that are looked at below.
 		case "materializePartitionColumns":
 			if len(h.metadata.PartitionColumns) > 0 {
-				return notSupported("the table feature "+f, otherEngine)
+				return notSupported("the feature "+f, otherEngine)
 			}
-		case "catalogManaged", "catalogOwned-preview":
-			return notSupported("the table feature "+f, "write to it through its catalog")
+		case "catalogManaged", "catalogOwned", "catalogOwned-preview":
+			return notSupported("the feature "+f, "write to it through its catalog")
 		case "rowTracking":
-			return notSupported("the table feature "+f, "write to it with another engine, or run ALTER TABLE … DROP FEATURE "+f)
+			return notSupported("the feature "+f, "write to it with another engine, or run ALTER TABLE … DROP FEATURE "+f)
 		default:
-			return notSupported("the table feature "+f, otherEngine)
+			return notSupported("the feature "+f, otherEngine)
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
 	if err != nil {
 		return unknown, err
 	}
-	outcome, err := c.log.Store().PutIfAbsent(ctx, commitName(t.version), data)
+	outcome, err := c.log.Store().PutIfAbsent(ctx, snapshot.CommitName(t.version), data)
 	if outcome == store.Won {
 		return landed, nil
 	}
@@ -101,7 +101,7 @@ func (c *committer) whose(ctx context.Context, t *txn, exists bool) (fate, error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.readBackTimeout)
 	defer cancel()
 	for n := 1; ; n++ {
-		id, err := commitID(ctx, c.log.Store(), commitName(t.version))
+		id, err := commitID(ctx, c.log.Store(), snapshot.CommitName(t.version))
 		switch {
 		case err == nil && id == t.id:
 			return landed, nil
@@ -188,12 +188,12 @@ func unanswered(t *txn, cause error) error {
 		errors.As(cause, &timeout) && timeout.Timeout() {
 		return errUnsure(t, cause)
 	}
-	return fault.Wrap(nil, cause, "nothing was committed").AtVersion(t.version).InFile(commitName(t.version))
+	return fault.Wrap(nil, cause, "nothing was committed").AtVersion(t.version).InFile(snapshot.CommitName(t.version))
 }
 
 func errUnsure(t *txn, cause error) error {
 	return fault.Wrap(ErrUnsure, cause, "the storage did not say whether the commit was written").
-		AtVersion(t.version).InFile(commitName(t.version)).
+		AtVersion(t.version).InFile(snapshot.CommitName(t.version)).
 		WithHint("it was if that file holds the txnId %s; check before doing it again", t.id)
 }
 

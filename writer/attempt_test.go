@@ -114,7 +114,7 @@ func TestCommitFindsOutWhatBecameOfIt(t *testing.T) {
 				return tt.put(l, t, n, data, write)
 			}
 			l.st.open = func(name string) error {
-				if name != commitName(0) {
+				if name != snapshot.CommitName(0) {
 					if reads++; reads <= tt.unreadable {
 						return errors.New("no connection")
 					}
@@ -150,11 +150,11 @@ func TestCommitNeverReplacesAFileOfTheLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newFakeLog(t, firstVersion())
 			l.st.put = func(_ string, _ []byte, write func() store.Outcome) (store.Outcome, error) {
-				l.st.write(commitName(1), []byte(content))
+				l.st.write(snapshot.CommitName(1), []byte(content))
 				return write(), nil
 			}
 			v, err := testCommitter(l, Options{}).commit(context.Background(), appendOf(0, "ours.parquet"))
-			if !bytes.Equal(l.st.objects[commitName(1)], []byte(content)) {
+			if !bytes.Equal(l.st.objects[snapshot.CommitName(1)], []byte(content)) {
 				t.Error("the file was replaced")
 			}
 			if name == "commit" {

@@ -211,7 +211,7 @@ func (c *committer) commitTime(ctx context.Context, v int64) (int64, error) {
 	}
 	if !ok {
 		return 0, fault.New(ErrReadOnly, "the commit file is gone, and with it the time that the next commit must exceed").
-			AtVersion(v).InFile(commitName(v)).WithHint("restore the file of the log")
+			AtVersion(v).InFile(snapshot.CommitName(v)).WithHint("restore the file of the log")
 	}
 	return at.UnixMilli(), nil
 }

@@ -120,13 +120,13 @@ func TestCommitTimesGrowThroughConflicts(t *testing.T) {
 		if l.st.puts == 1 {
 			info := &action.CommitInfo{Raw: []byte(`{"inCommitTimestamp":4000000000000,"operation":"WRITE"}`)}
 			line, _ := action.Encode(info)
-			l.st.write(commitName(1), line)
+			l.st.write(snapshot.CommitName(1), line)
 		}
 		return write(), nil
 	}
 	c := testCommitter(l, Options{})
 	for want := int64(2); want < 5; want++ {
-		v, err := c.commit(context.Background(), appendOf(0, "n"+commitName(want)))
+		v, err := c.commit(context.Background(), appendOf(0, "n"+snapshot.CommitName(want)))
 		if err != nil || v != want {
 			t.Fatalf("version %d, %v", v, err)
 		}

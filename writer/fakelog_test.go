@@ -125,7 +125,7 @@ func (l *fakeLog) foreign(t *testing.T, v int64, as ...action.Action) {
 		}
 		file = append(append(file, line...), '\n')
 	}
-	if l.st.write(commitName(v), file) != store.Won {
+	if l.st.write(snapshot.CommitName(v), file) != store.Won {
 		t.Fatalf("version %d exists", v)
 	}
 }
@@ -150,7 +150,7 @@ func (l *fakeLog) Refresh(ctx context.Context) (snapshot.Event, error) {
 	ev := snapshot.Event{From: l.seen, Recreated: l.recreated}
 	l.st.mu.Lock()
 	defer l.st.mu.Unlock()
-	for l.st.objects[commitName(l.seen+1)] != nil {
+	for l.st.objects[snapshot.CommitName(l.seen+1)] != nil {
 		l.seen++
 	}
 	ev.To = l.seen
@@ -163,7 +163,7 @@ func (l *fakeLog) ReadCommit(ctx context.Context, v int64) ([]action.Action, err
 			return nil, err
 		}
 	}
-	o, err := l.st.Open(ctx, commitName(v))
+	o, err := l.st.Open(ctx, snapshot.CommitName(v))
 	if err != nil {
 		return nil, err
 	}

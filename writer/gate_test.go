@@ -3,6 +3,8 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -138,5 +140,44 @@ func TestGateFollowsTheHeader(t *testing.T) {
 	}
 	if err := g.check(testHeader()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestWritableOfPublishedTables(t *testing.T) {
+	root := os.Getenv("DELTAFS_TABLES")
+	if root == "" {
+		t.Skip("DELTAFS_TABLES is not set")
+	}
+	for name, want := range map[string]string{
+		"delta-golden/snapshot-data0":                    "",
+		"delta-rs/cdc_ict_table":                         "",
+		"kernel-rs-data/cdf-table-partitioned":           "",
+		"connectors-flink/source_table_no_partitions":    "",
+		"dat/check_constraints":                          "CHECK constraint const1",
+		"dat/column_mapping":                             "column mapping by name",
+		"dat/generated_columns":                          `column "creation"`,
+		"delta-rs/issue-2152":                            "identity column",
+		"delta-rs/table-with-domain-metadata":            "rowTracking",
+		"delta-golden/collations-preview-table":          "collations-preview",
+		"delta-golden/table-with-icebegCompatV2Enabled":  "column mapping by id",
+		"delta-golden/type-widening":                     "widened",
+		"delta-rs/spark-variant-checkpoint":              "variant",
+		"kernel-rs-data/uc-catalog_managed_0":            "catalogManaged",
+		"delta-golden/deltalog-invalid-protocol-version": "(99,7)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := openTable(t, filepath.Join(root, "data", name))
+			err := newCommitter(table, Options{}).writable(t.Context())
+			if want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !errors.Is(err, ErrReadOnly) {
+				t.Fatalf("got %v, want ErrReadOnly", err)
+			}
+			wantText(t, err, want)
+		})
 	}
 }

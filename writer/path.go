@@ -12,13 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// logDir holds the commit files.
-const logDir = "_delta_log/"
-
-// commitName is the name of the commit file of a version (protocol section
-// "Delta Log Entries").
-func commitName(version int64) string { return fmt.Sprintf("%s%020d.json", logDir, version) }
-
 // dataPath makes a new unique name for a data file: disk is relative to the
 // table root, addPath is what add.path says. dir is the hive-escaped partition
 // directory ("" = none), config the table's configuration, codec the one
