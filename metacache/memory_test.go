@@ -101,7 +101,7 @@ func TestDroppedRunForgetsItsFilesOnly(t *testing.T) {
 	x := metacache.NewMemory()
 	x.MaxRuns = 1
 	load(t, x, 90, "shared", "new")
-	load(t, x, 1, "shared", "old")
+	load(t, x, 1, "shared", "old", "old") // the second old replaces the first
 	changed := named("shared")
 	changed.Size = 5
 	apply(t, x, 2, "old", named("two"), changed)

@@ -155,6 +155,8 @@ func testReAdd(t *testing.T, open func(*testing.T) metacache.Index) {
 	x, h := start(t, open, f, file("d", "y"))
 	f.Records, f.Add = 7, []byte(`{"path":"d/x","stats":"{}"}`)
 	step(t, x, h, commit{added: []metacache.File{f}})
+	f.Add = []byte(`{"path":"d/x","stats":""}`)
+	step(t, x, h, commit{added: []metacache.File{f}})
 	f.Dir, f.Name = "e", "renamed"
 	step(t, x, h, commit{added: []metacache.File{f}})
 	step(t, x, h, commit{added: []metacache.File{f}})
