@@ -159,5 +159,5 @@ func (f *FS) report(t *table, op, name string, e syscall.Errno, err error) {
 		}
 	}
 	f.log.Error("operation failed", "op", op, "table", table, "path", name,
-		"errno", unix.ErrnoName(e), "err", err, "hint", fault.Hint(err))
+		"errno", unix.ErrnoName(e), "err", reasonOf(err), "hint", fault.Hint(err))
 }

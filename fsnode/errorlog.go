@@ -46,11 +46,11 @@ func (l *errorLog) add(op, name, errno string, err error) bool {
 	}
 	if n := len(l.ring); n > 0 {
 		last := l.ring[(l.next+n-1)%n]
-		if last.Op == op && last.Name == name && last.Reason == err.Error() && time.Since(last.Time) < time.Second {
+		if last.Op == op && last.Name == name && last.Reason == reasonOf(err) && time.Since(last.Time) < time.Second {
 			return false
 		}
 	}
-	f := failure{Time: time.Now().UTC(), Op: op, Name: name, Errno: errno, Reason: err.Error(), Hint: fault.Hint(err)}
+	f := failure{Time: time.Now().UTC(), Op: op, Name: name, Errno: errno, Reason: reasonOf(err), Hint: fault.Hint(err)}
 	if fe != nil {
 		f.Version = fe.Version
 	}
@@ -61,6 +61,17 @@ func (l *errorLog) add(op, name, errno string, err error) bool {
 	l.ring[l.next] = f
 	l.next = (l.next + 1) % errorLogSize
 	return true
+}
+
+// reasonOf is the message of an error without the way out, which is shown by
+// itself.
+func reasonOf(err error) string {
+	if fe, ok := err.(*fault.Error); ok {
+		e := *fe
+		e.Hint = ""
+		return e.Error()
+	}
+	return err.Error()
 }
 
 // firstSight remembers fe, for as long as the ring would.

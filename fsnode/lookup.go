@@ -15,10 +15,10 @@ func (f *FS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *
 		return f.fail(nil, "lookup", name, err)
 	}
 	c, err := d.lookup(ctx, caller(h), name)
-	if err != nil {
-		return f.fail(tableOf(d), "lookup", name, err)
+	if err == nil {
+		err = f.enter(ctx, h.NodeId, c, out)
 	}
-	return f.fail(tableOf(d), "lookup", name, f.enter(ctx, h.NodeId, c, out))
+	return f.fail(tableOf(d), "lookup", pathJoin(nodeName(d), name), err)
 }
 
 // enter answers a lookup: it counts it, if the node is counted, and fills in

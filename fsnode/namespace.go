@@ -27,7 +27,7 @@ func (s *stagedFile) name() string {
 func (f *FS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
 	d, err := f.live(request(cancel, &in.InHeader), in.NodeId)
 	if err != nil {
-		return f.failNode(in.NodeId, "mkdir", err)
+		return f.failNode(in.NodeId, "mkdir", name, err)
 	}
 	return f.change(d.inc.t, "mkdir", path.Join(d.path, name), func(ctx context.Context) error {
 		if err := d.inc.live.Mkdir(ctx, d.path, name); err != nil {
@@ -43,7 +43,7 @@ func (f *FS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *f
 func (f *FS) Rmdir(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
 	d, err := f.live(request(cancel, h), h.NodeId)
 	if err != nil {
-		return f.failNode(h.NodeId, "rmdir", err)
+		return f.failNode(h.NodeId, "rmdir", name, err)
 	}
 	return f.change(d.inc.t, "rmdir", path.Join(d.path, name), func(ctx context.Context) error {
 		err := d.inc.live.Rmdir(ctx, d.path, name)
@@ -93,7 +93,7 @@ func (f *FS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName 
 	ctx := request(cancel, &in.InHeader)
 	from, to, err := f.renameEnds(ctx, in)
 	if err != nil {
-		return f.failNode(in.NodeId, "rename", err)
+		return f.failNode(in.NodeId, "rename", oldName, err)
 	}
 	noReplace := in.Flags&unix.RENAME_NOREPLACE != 0
 	name := path.Join(from.path, oldName) + " -> " + path.Join(to.path, newName)
@@ -162,7 +162,7 @@ func (f *FS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fus
 	ctx := request(cancel, &in.InHeader)
 	d, err := f.live(ctx, in.NodeId)
 	if err != nil {
-		return f.failNode(in.NodeId, "link", err)
+		return f.failNode(in.NodeId, "link", name, err)
 	}
 	n, err := f.resolve(ctx, in.Oldnodeid)
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *FS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fus
 func (f *FS) Symlink(cancel <-chan struct{}, h *fuse.InHeader, _ string, name string, _ *fuse.EntryOut) fuse.Status {
 	d, err := f.live(request(cancel, h), h.NodeId)
 	if err != nil {
-		return f.failNode(h.NodeId, "symlink", err)
+		return f.failNode(h.NodeId, "symlink", name, err)
 	}
 	return f.fail(d.inc.t, "symlink", path.Join(d.path, name),
 		fault.New(errForbidden, "a table holds no symbolic links").InFile(name).WithHint("copy the file"))

@@ -157,7 +157,7 @@ func (f *FS) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.Rea
 	}
 	res, err := h.read(buf[:min(len(buf), int(in.Size))], int64(in.Offset))
 	if err != nil {
-		return nil, f.failNode(in.NodeId, "read", err)
+		return nil, f.failNode(in.NodeId, "read", "", err)
 	}
 	return res, fuse.OK
 }
@@ -166,13 +166,14 @@ func (f *FS) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.Rea
 // it some time after close(2) has returned.
 func (f *FS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.handles.remove(in.Fh) }
 
-// failNode is fail for operations that know only a node id.
-func (f *FS) failNode(id uint64, op string, err error) fuse.Status {
+// failNode is fail for operations that know only a node id, and perhaps a
+// name below it.
+func (f *FS) failNode(id uint64, op, name string, err error) fuse.Status {
 	n, rerr := f.resolve(f.ctx, id)
 	if rerr != nil {
-		return f.fail(nil, op, "", err)
+		return f.fail(nil, op, name, err)
 	}
-	return f.fail(tableOf(n), op, nodeName(n), err)
+	return f.fail(tableOf(n), op, pathJoin(nodeName(n), name), err)
 }
 
 // nodeName is how messages call a node.
@@ -188,6 +189,14 @@ func nodeName(n node) string {
 		return n.name
 	case *rejectedFile:
 		return n.Name
+	case *controlDir:
+		return nameControl
+	case *stageDir:
+		return nameStage
+	case *rejectedDir:
+		return pathJoin(nameStage, nameRejected)
+	case *lakeDir:
+		return n.rel
 	}
 	return ""
 }

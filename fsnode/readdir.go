@@ -96,7 +96,7 @@ func (f *FS) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	}
 	if c, ok := d.(interface{ check(context.Context) error }); ok {
 		if err := c.check(ctx); err != nil {
-			return f.fail(tableOf(d), "opendir", "", err)
+			return f.fail(tableOf(d), "opendir", nodeName(d), err)
 		}
 	}
 	h := &dirHandle{dir: d, id: in.NodeId}
@@ -155,12 +155,12 @@ func (f *FS) readDir(in *fuse.ReadIn, add func(*dirHandle, fuse.DirEntry, *child
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.seek(in.Offset); err != nil {
-		return f.fail(tableOf(h.dir), "readdir", "", err)
+		return f.fail(tableOf(h.dir), "readdir", nodeName(h.dir), err)
 	}
 	for first := true; ; first = false {
 		c, err := h.peek()
 		if err != nil && first {
-			return f.fail(tableOf(h.dir), "readdir", "", err)
+			return f.fail(tableOf(h.dir), "readdir", nodeName(h.dir), err)
 		}
 		if err != nil || c == nil || !add(h, h.entry(c), c) {
 			return fuse.OK

@@ -33,7 +33,7 @@ func judge(err error) verdict {
 	if err == nil {
 		return verdict{OK: true}
 	}
-	return verdict{Reason: err.Error(), Hint: fault.Hint(err)}
+	return verdict{Reason: reasonOf(err), Hint: fault.Hint(err)}
 }
 
 type stagedStatus struct {
@@ -64,14 +64,12 @@ func (t *table) statusText(ctx context.Context) ([]byte, error) {
 		s.Readable, s.Writable = judge(err), judge(err)
 		return pretty(s)
 	}
-	if err := inc.describe(ctx, &s); err != nil {
-		return nil, err
-	}
+	inc.describe(ctx, &s)
 	return pretty(s)
 }
 
 // describe fills in what an open table knows of itself.
-func (inc *incarnation) describe(ctx context.Context, s *tableStatus) error {
+func (inc *incarnation) describe(ctx context.Context, s *tableStatus) {
 	v := inc.snap.Latest()
 	s.Version = &v
 	if at := inc.commitTime(ctx, v); !at.IsZero() {
@@ -85,11 +83,10 @@ func (inc *incarnation) describe(ctx context.Context, s *tableStatus) error {
 		s.Staged = append(s.Staged, stagedStatus{path.Join(i.Dir, i.Name), i.Size, i.State, i.Scratch})
 	}
 	rejected, err := inc.live.Rejected(ctx)
-	if err != nil {
-		return err
+	if err != nil { // the rest is worth knowing all the more
+		inc.t.fs.report(inc.t, "status", nameRejected, toErrno(err), err)
 	}
 	for _, r := range rejected {
 		s.Rejected = append(s.Rejected, rejectedStatus{r.Name, r.Wanted, r.Size, r.Time.UTC(), r.Reason, r.Hint})
 	}
-	return nil
 }

@@ -112,7 +112,7 @@ func (f *FS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out 
 	ctx := request(cancel, &in.InHeader)
 	d, err := f.live(ctx, in.NodeId)
 	if err != nil {
-		return f.failNode(in.NodeId, "create", err)
+		return f.failNode(in.NodeId, "create", name, err)
 	}
 	return f.change(d.inc.t, "create", path.Join(d.path, name), func(ctx context.Context) error {
 		s, err := d.inc.live.Create(ctx, caller(&in.InHeader), d.path, name)
@@ -132,7 +132,7 @@ func (f *FS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out 
 // Mknod implements fuse.RawFileSystem: NFS and Samba make regular files so.
 func (f *FS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
 	if t := in.Mode & syscall.S_IFMT; t != syscall.S_IFREG && t != 0 {
-		return f.failNode(in.NodeId, "mknod", fault.New(errForbidden, "a table holds data files only").InFile(name))
+		return f.failNode(in.NodeId, "mknod", name, fault.New(errForbidden, "a table holds data files only").InFile(name))
 	}
 	create := fuse.CreateIn{InHeader: in.InHeader, Mode: in.Mode}
 	var created fuse.CreateOut
