@@ -36,6 +36,11 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		cmd.OnUsageError = usageError
 		// Else a table named "help" could not be an argument.
 		cmd.HideHelpCommand = true
+		for _, f := range cmd.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok && b.DefaultText == "" {
+				b.DisableDefaultText = true // "(default: false)" says nothing
+			}
+		}
 	}
 	return app
 }

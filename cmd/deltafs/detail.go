@@ -47,7 +47,7 @@ func showDetail(c *cli.Context) error {
 	}
 	out := newColumns(c.App.Writer, "KEY", "VALUE")
 	for _, row := range detailRows(d) {
-		if err := out.row(row[0], printable(row[1], 1000)); err != nil {
+		if err := out.row(row[0], cell(row[1], 1000)); err != nil {
 			return err
 		}
 	}

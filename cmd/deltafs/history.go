@@ -30,7 +30,7 @@ Examples:
   deltafs history sales --json | jq -r .commitInfo.userName`,
 		Flags: []cli.Flag{
 			jsonFlag("one JSON object a line, with the whole commitInfo"),
-			&cli.IntFlag{Name: "limit", Category: "Output", Usage: "print the newest `N` commits (0: all)"},
+			&cli.IntFlag{Name: "limit", Category: "Output", DefaultText: "all", Usage: "print the newest `N` commits"},
 		},
 		Action: showHistory,
 	}

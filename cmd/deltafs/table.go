@@ -30,7 +30,7 @@ type target struct {
 // versionFlags choose a version where the @ suffix is unwelcome.
 func versionFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.Int64Flag{Name: "version", Category: "Which version", Usage: "version `N`, as TABLE@vN"},
+		&cli.Int64Flag{Name: "version", Category: "Which version", Usage: "version `N`, as TABLE@vN", DefaultText: "the latest"},
 		&cli.StringFlag{Name: "timestamp", Category: "Which version", Usage: "the version of time `T`, as TABLE@T"},
 		timezoneFlag("Which version"),
 	}

@@ -84,6 +84,10 @@ func TestOrdinaryUserMountsThroughFusermount3(t *testing.T) {
 		refused(t, as("mount", table, mnt), exitPermission, "fusermount3", "package fuse3")
 		return
 	}
+	if info, err := os.Stat("/dev/fuse"); err != nil || info.Mode()&0o006 != 0o006 {
+		refused(t, as("mount", table, mnt), exitPermission, "/dev/fuse", "chmod 666")
+		return
+	}
 	if r := as("mount", "--read-only", "-d", table, mnt); r != (result{}) {
 		t.Fatalf("got %+v", r)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/deltafs/deltafs/internal/fault"
 )
@@ -49,6 +50,12 @@ func (h host) check(allowOther bool) error {
 func (h host) checkUser(allowOther bool) error {
 	if _, err := h.fusermount(); err != nil {
 		return err
+	}
+	// fusermount3 opens the device with the user's rights.
+	const readWrite = 4 | 2 // R_OK | W_OK of access(2)
+	if err := syscall.Access(h.device, readWrite); err != nil {
+		return fault.Wrap(ErrNoFUSE, err, "the FUSE device cannot be opened by ordinary users").
+			InFile(h.device).WithHint("as root: chmod 666 %s", h.device)
 	}
 	if allowOther && !h.userAllowOther() {
 		return fault.New(ErrNoFUSE, "user_allow_other is not set, so only root may let other users in").
