@@ -120,14 +120,8 @@ func (l *Live) sync(ctx context.Context) (view, error) {
 	l.mu.Lock()
 	old := l.now
 	l.mu.Unlock()
-	if old != nil && old.Version() == next.Version() {
-		l.mu.Lock()
-		l.now = next
-		l.mu.Unlock()
-		return next, nil
-	}
 	var lost []snapshot.File
-	if old != nil && l.opts.Grace > 0 {
+	if old != nil && old.Version() < next.Version() && l.opts.Grace > 0 {
 		lost = l.removedBetween(ctx, old, next)
 	}
 	l.mu.Lock()
@@ -166,15 +160,25 @@ func (l *Live) refresh(ctx context.Context) {
 func (l *Live) Refreshed(ctx context.Context, ev snapshot.Event) {
 	if ev.Recreated {
 		l.mu.Lock()
-		l.now = nil
 		clear(l.hidden)
 		clear(l.made)
 		l.gone = newGraveyard()
+		for _, s := range l.all {
+			s.forgetVersion()
+		}
 		l.mu.Unlock()
 	}
 	if _, err := l.sync(ctx); err != nil {
 		l.opts.Report("refresh", "", err)
 	}
+}
+
+// forgetVersion lets the name of a sealed file go with the next look at the
+// table: the version it was committed in is no more.
+func (s *Staged) forgetVersion() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealedAt = 0
 }
 
 // Version is the version that current/ shows, -1 before any is known.
