@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func (f *File) checkChunks(group int, footerStart int64) error {
 			return broken("row group %d holds %v, the schema says %v", group, c.physical, leaf.Physical)
 		case c.path != strings.Join(leaf.Path, "."):
 			return broken("row group %d holds column %q in its place", group, c.path)
-		case c.dictionaryPage < 0 || c.dictionaryPage > c.dataPage && c.NumValues > 0:
+		case c.dictionaryPage < 0 || c.dictionaryPage > 0 && c.dictionaryPage > c.dataPage && c.NumValues > 0:
 			return broken("row group %d has its dictionary at byte %d and its data at byte %d", group, c.dictionaryPage, c.dataPage)
 		case c.NumValues < 0 || c.NumValues < g.NumRows || leaf.MaxRepetition == 0 && c.NumValues != g.NumRows:
 			return broken("row group %d has %d rows and %d values", group, g.NumRows, c.NumValues)
@@ -180,8 +181,10 @@ func readFooter(r io.ReaderAt, size int64) (*footer, int64, error) {
 
 // joined looks for the seam of two files joined, where the first one's last
 // magic meets the second one's first. All that foot claims lies in the second
-// file, relative to its beginning, and its footer follows at once.
+// file, relative to its beginning, and little else before its footer: padding,
+// and copies of metadata.
 func joined(r io.ReaderAt, foot *footer, start int64) (int64, bool) {
+	const slack = 64 << 10
 	end := int64(len(magic))
 	for _, g := range foot.rowGroups {
 		for _, c := range g.Chunks {
@@ -192,15 +195,17 @@ func joined(r io.ReaderAt, foot *footer, start int64) (int64, bool) {
 			}
 		}
 	}
-	seam := start - end
-	if seam < minSize {
+	last := start - end
+	if last < minSize {
 		return 0, false
 	}
-	var b [8]byte
-	if err := readFull(r, b[:], seam-4); err != nil {
+	first := max(0, last-slack)
+	b := make([]byte, last+int64(len(magic))-first)
+	if err := readFull(r, b, first); err != nil {
 		return 0, false
 	}
-	return seam, string(b[:]) == magic+magic
+	i := bytes.LastIndex(b, []byte(magic+magic))
+	return first + int64(i+len(magic)), i >= 0
 }
 
 // readFull fills p from off; r ending early is an error of r.
