@@ -81,6 +81,18 @@ func (l *Local) root() (*os.Root, error) {
 	return root, nil
 }
 
+// Close releases the root directory. The store opens it again when it is used.
+func (l *Local) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil
+	}
+	err := l.current.Close()
+	l.current, l.info = nil, nil
+	return err
+}
+
 // directory is an opened directory of the store.
 type directory struct {
 	*os.Root

@@ -84,7 +84,7 @@ func (w *walk) dir(name string) bool {
 // entries reads the directory and keeps, in order, what may be yielded or
 // descended into. It asks for no entry's attributes, except to follow links.
 func (w *walk) entries(d *directory, name string) ([]entry, error) {
-	all, err := d.file.ReadDir(-1)
+	all, err := w.store.calls.readDir(d.file)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (w *walk) stat(d *directory, e entry) (fs.FileInfo, error) {
 	if e.isLink() {
 		return w.root.Stat(e.key)
 	}
-	return d.Lstat(e.Name())
+	return w.store.calls.lstat(d, e.Name())
 }
 
 func (w *walk) fail(err error) bool {

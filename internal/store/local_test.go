@@ -266,6 +266,18 @@ func TestReplacedRootIsNoticed(t *testing.T) {
 	}
 }
 
+func TestStoreIsUsableAfterClose(t *testing.T) {
+	l, _ := open(t)
+	for range 2 {
+		if err := l.Put(t.Context(), "f", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestMkdirAllMakesWhatIsMissing(t *testing.T) {
 	l, dir := open(t)
 	for range 2 {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,10 @@ type calls struct {
 	linkFile func(d *directory, f *os.File, base string) error
 	// syncDir makes the names in a directory durable.
 	syncDir func(dir *os.File) error
+	// readDir reads a whole directory, in no order.
+	readDir func(dir *os.File) ([]fs.DirEntry, error)
+	// lstat asks for the attributes of a name in d.
+	lstat func(d *directory, name string) (fs.FileInfo, error)
 }
 
 var systemCalls = calls{
@@ -29,6 +34,8 @@ var systemCalls = calls{
 		return unix.Linkat(unix.AT_FDCWD, procPath(f), int(d.file.Fd()), base, unix.AT_SYMLINK_FOLLOW)
 	},
 	syncDir: syncDir,
+	readDir: func(dir *os.File) ([]fs.DirEntry, error) { return dir.ReadDir(-1) },
+	lstat:   func(d *directory, name string) (fs.FileInfo, error) { return d.Lstat(name) },
 }
 
 // syncDir makes the names in a directory durable, where the file system can:

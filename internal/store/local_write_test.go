@@ -1,0 +1,192 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// failLink makes every link fail without having an effect.
+func failLink(l *Local, errno error) {
+	l.calls.link = func(*directory, string, string) error { return errno }
+	l.calls.linkFile = func(*directory, *os.File, string) error { return errno }
+}
+
+// put calls PutIfAbsent, expecting this outcome, an error if and only if it
+// is Unsure, and no temporary file.
+func put(t *testing.T, l *Local, name, text string, want Outcome) error {
+	t.Helper()
+	got, err := l.PutIfAbsent(t.Context(), name, []byte(text))
+	if got != want || (err != nil) != (want == Unsure) {
+		t.Errorf("PutIfAbsent(%q) = %v, %v, want outcome %v", name, got, err, want)
+	}
+	checkNoTemp(t, filepath.Dir(l.Path(name)))
+	return err
+}
+
+func checkNoTemp(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range dirNames(t, dir) {
+		if strings.HasPrefix(name, ".") {
+			t.Errorf("left in %s: %s", dir, name)
+		}
+	}
+}
+
+func TestPutIfAbsentWinsOnce(t *testing.T) {
+	l, _ := open(t)
+	put(t, l, "log/0.json", "first", Won)
+	put(t, l, "log/0.json", "second", Lost)
+	put(t, l, "log/0.json", "first", Lost)
+	if got := read(t, l, "log/0.json"); got != "first" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPutIfAbsentLosesToWhateverHasTheName(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "d/file", "")
+	symlink(t, "missing", filepath.Join(dir, "dangling"))
+	put(t, l, "d", "x", Lost)
+	put(t, l, "dangling", "x", Lost)
+	if _, err := os.Lstat(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("written through a link: %v", err)
+	}
+}
+
+func TestPutIfAbsentWithoutHardLinksRenames(t *testing.T) {
+	for _, errno := range []error{unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS} {
+		l, _ := open(t)
+		failLink(l, errno)
+		put(t, l, "f", "first", Won)
+		put(t, l, "f", "second", Lost)
+		if got := read(t, l, "f"); got != "first" {
+			t.Errorf("%v: got %q", errno, got)
+		}
+	}
+}
+
+func TestPutIfAbsentWithoutAnAtomicCallIsReadOnly(t *testing.T) {
+	for _, errno := range []error{unix.EINVAL, unix.ENOSYS, unix.EOPNOTSUPP} {
+		l, dir := open(t)
+		failLink(l, unix.EPERM)
+		l.calls.renameNoReplace = func(*directory, string, string) error { return errno }
+		if err := put(t, l, "f", "x", Unsure); !errors.Is(err, ErrReadOnly) || !strings.Contains(err.Error(), "hard links") {
+			t.Errorf("%v: got %v, want ErrReadOnly with a reason", errno, err)
+		}
+		if got := dirNames(t, dir); len(got) != 0 {
+			t.Errorf("left: %q", got)
+		}
+	}
+}
+
+func TestPutIfAbsentChecksAFailedLink(t *testing.T) {
+	real := systemCalls.link
+	tests := []struct {
+		name string
+		link func(d *directory, temp, base string) error
+		want Outcome
+	}{
+		{"the answer of a link that was made is lost", func(d *directory, temp, base string) error {
+			if err := real(d, temp, base); err != nil {
+				return err
+			}
+			return unix.EIO
+		}, Won},
+		{"a repeated request finds its own link", func(d *directory, temp, base string) error {
+			if err := real(d, temp, base); err != nil {
+				return err
+			}
+			return unix.EEXIST
+		}, Won},
+		{"another had the same content", func(d *directory, temp, base string) error {
+			if err := d.WriteFile(base, []byte("ours"), 0o644); err != nil {
+				return err
+			}
+			return unix.EEXIST
+		}, Lost},
+		{"an error without a trace", func(*directory, string, string) error { return unix.EIO }, Unsure},
+		{"an error while another wins", func(d *directory, temp, base string) error {
+			if err := d.WriteFile(base, []byte("theirs"), 0o644); err != nil {
+				return err
+			}
+			return unix.ETIMEDOUT
+		}, Unsure},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l, _ := open(t)
+			l.calls.link = tt.link
+			put(t, l, "f", "ours", tt.want)
+		})
+	}
+}
+
+func TestPutIfAbsentIsUnsureWhenTheNameIsNotDurable(t *testing.T) {
+	l, _ := open(t)
+	l.calls.syncDir = func(*os.File) error { return unix.EIO }
+	if err := put(t, l, "f", "x", Unsure); !errors.Is(err, unix.EIO) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWritesBelowAFileFail(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "file", "x")
+	put(t, l, "other", "", Won)
+	if outcome, err := l.PutIfAbsent(t.Context(), "file/x", nil); outcome != Unsure || !errors.Is(err, ErrNotExist) {
+		t.Errorf("PutIfAbsent: %v, %v", outcome, err)
+	}
+	if err := l.Put(t.Context(), "file/x", nil); !errors.Is(err, ErrNotExist) {
+		t.Errorf("Put: %v", err)
+	}
+}
+
+// readOnlyDir returns a directory that nobody can write to. Permissions do
+// not stop root, a mount does.
+func readOnlyDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if os.Geteuid() != 0 {
+		if err := os.Chmod(dir, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	l, err := OpenLocal(readOnlyDir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	staged := stage(t, "x")
+	_, putErr := l.PutIfAbsent(t.Context(), "f", nil)
+	for what, err := range map[string]error{
+		"PutIfAbsent": putErr, "Put": l.Put(t.Context(), "f", nil), "Publish": l.Publish(t.Context(), staged, "f"),
+		"MkdirAll": l.MkdirAll("d"),
+	} {
+		if !errors.Is(err, ErrReadOnly) && !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if got := dirNames(t, l.Root()); !slices.Equal(got, nil) {
+		t.Errorf("left: %q", got)
+	}
+}
