@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/deltafs/deltafs/writer"
 )
@@ -240,16 +239,5 @@ func TestTextCacheIsBoundedAndMakesOnce(t *testing.T) {
 	get(1, 100)
 	if made != 22 {
 		t.Errorf("the oldest was not dropped: made %d times", made)
-	}
-}
-
-func TestHistoryLineKeepsCommitInfoAndOurTimestamp(t *testing.T) {
-	got, err := mergeObjects(jsontext.Value(`{"version":3,"timestamp":"2024"}`),
-		jsontext.Value(`{"timestamp":1,"operation":"WRITE","n":{"a":12345678901234567890},"version":null}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `{"version":3,"timestamp":"2024","operation":"WRITE","n":{"a":12345678901234567890}}`; string(got) != want {
-		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package fsnode
 import (
 	"bytes"
 	"context"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -80,81 +79,13 @@ func (inc *incarnation) history(ctx context.Context, upTo int64) ([]byte, error)
 		if c.Version > upTo {
 			continue
 		}
-		if err := encodeCommit(enc, c); err != nil {
-			return nil, fault.Wrap(snapshot.ErrCorrupt, err, "commitInfo cannot be shown").
-				AtTable(inc.t.source).AtVersion(c.Version)
+		line, err := c.JSON()
+		if err != nil {
+			return nil, err
 		}
-	}
-	return out.Bytes(), nil
-}
-
-func encodeCommit(enc *jsontext.Encoder, c snapshot.Commit) error {
-	head := struct {
-		Version   int64     `json:"version"`
-		Timestamp time.Time `json:"timestamp,omitzero"`
-		Readable  bool      `json:"readable"`
-	}{c.Version, c.Time.UTC(), c.Readable}
-	if c.Time.IsZero() {
-		head.Timestamp = time.Time{}
-	}
-	b, err := json.Marshal(head)
-	if err != nil {
-		return err
-	}
-	line := jsontext.Value(b)
-	if c.Info != nil {
-		if line, err = mergeObjects(line, c.Info.Raw); err != nil {
-			return err
-		}
-	}
-	return enc.WriteValue(line)
-}
-
-// mergeObjects appends the members of b to those of a, without the ones that
-// a has.
-func mergeObjects(a, b jsontext.Value) (jsontext.Value, error) {
-	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out, jsontext.AllowInvalidUTF8(true))
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, v := range []jsontext.Value{a, b} {
-		if err := copyMembers(enc, v, seen); err != nil {
+		if err := enc.WriteValue(line); err != nil {
 			return nil, err
 		}
 	}
-	if err := enc.WriteToken(jsontext.EndObject); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(out.Bytes()), nil
-}
-
-func copyMembers(enc *jsontext.Encoder, v jsontext.Value, seen map[string]bool) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(v), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return err // commitInfo that is no object has nothing to show
-	}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		if err := enc.WriteToken(jsontext.String(key)); err != nil {
-			return err
-		}
-		if err := enc.WriteValue(value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return out.Bytes(), nil
 }

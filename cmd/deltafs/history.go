@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
@@ -27,9 +26,9 @@ says it added (+), removed (-) and updated (~). Times are UTC.
 Examples:
   deltafs history sales
   deltafs history sales --limit 10
-  deltafs history sales --json | jq -r .commitInfo.userName`,
+  deltafs history sales --json | jq -r .userName`,
 		Flags: []cli.Flag{
-			jsonFlag("one JSON object a line, with the whole commitInfo"),
+			jsonFlag("one JSON object a line, with all of commitInfo"),
 			&cli.IntFlag{Name: "limit", Category: "Output", DefaultText: "all", Usage: "print the newest `N` commits"},
 		},
 		Action: showHistory,
@@ -74,26 +73,16 @@ func showHistory(c *cli.Context) error {
 	return flush()
 }
 
-// commitLine is the JSON form of a commit.
-type commitLine struct {
-	Version    int64          `json:"version"`
-	Timestamp  *time.Time     `json:"timestamp"`
-	Readable   bool           `json:"readable"`
-	CommitInfo jsontext.Value `json:"commitInfo"`
-}
-
+// historyJSON prints what .delta/history.jsonl of a mount shows.
 func historyJSON(c *cli.Context) (print func(snapshot.Commit) error, flush func() error) {
 	w := bufio.NewWriter(c.App.Writer)
 	return func(commit snapshot.Commit) error {
-		line := commitLine{Version: commit.Version, Readable: commit.Readable}
-		if !commit.Time.IsZero() {
-			utc := commit.Time.UTC()
-			line.Timestamp = &utc
+		line, err := commit.JSON()
+		if err != nil {
+			return err
 		}
-		if commit.Info != nil {
-			line.CommitInfo = commit.Info.Raw
-		}
-		return writeJSON(w, line)
+		_, err = w.Write(append(line, '\n'))
+		return err
 	}, w.Flush
 }
 
