@@ -28,8 +28,10 @@
 //     the writer bound a staged file to the name, and the kernel looks again.
 //   - An inode is open in one mode at a time, passthrough or cached; mixing the
 //     two makes the kernel fail with EIO.
-//   - The kernel is never notified by the goroutine that serves an operation,
-//     nor with a lock held: the notifier has a goroutine of its own.
+//   - The kernel is never notified with a lock held, nor by the goroutine that
+//     serves an operation, because the kernel may hold for it the lock that the
+//     notification needs: the notifier has a goroutine of its own. The one
+//     exception is the link to the latest version, see FS.committed.
 //   - Interrupts reach reads; a commit ignores them.
 //
 // # Locks

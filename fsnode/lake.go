@@ -54,14 +54,15 @@ func (d *lakeDir) lookup(_ context.Context, _ writer.Caller, name string) (child
 	return d.child(name), nil
 }
 
-// child decides what a directory is; that may change while it is mounted.
+// child decides what a directory is; that may change while it is mounted. The
+// path of every file goes through it, so the kernel may keep it for a while.
 func (d *lakeDir) child(name string) child {
 	rel := path.Join(d.rel, name)
 	if isTable(d.local(name)) {
-		return child{name, &tableDir{d.fs.table(rel)}, never}
+		return child{name, &tableDir{d.fs.table(rel)}, liveTTL}
 	}
 	d.fs.dropTable(rel)
-	return child{name, &lakeDir{d.fs, rel}, never}
+	return child{name, &lakeDir{d.fs, rel}, liveTTL}
 }
 
 func (d *lakeDir) list(context.Context) iter.Seq2[child, error] {

@@ -10,11 +10,11 @@ const (
 	// names of versions, which are invalidated if the table is made again. The
 	// kernel clamps it.
 	forever = 365 * 24 * time.Hour
-	// liveTTL is for names in current/. It bounds what is shown of the past if
-	// a notification was lost.
+	// liveTTL is for names in current/ and in a lake. It bounds what is shown of
+	// the past if a notification was lost.
 	liveTTL = time.Second
 	// never is for what may change at any time or means something else to
-	// another process: the other names of a table's root, generated text,
+	// another process: timestamps not long past, generated text,
 	// staged files, missing names outside of snapshots.
 	never = time.Duration(0)
 )

@@ -55,11 +55,13 @@ func (f *FS) mountOptions() *fuse.MountOptions {
 		MaxBackground: 128,
 		MaxStackDepth: 1,
 		// With any answer but ENOSYS `ls -l` asks twice for every file.
-		DisableXAttrs:     true,
-		ExtraCapabilities: fuse.CAP_READDIRPLUS_AUTO,
-		PanicHandler:      f.onPanic,
-		Debug:             f.opt.TraceFUSE,
-		Logger:            slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
+		DisableXAttrs: true,
+		// A link's target never changes: another target is another inode.
+		EnableSymlinkCaching: true,
+		ExtraCapabilities:    fuse.CAP_READDIRPLUS_AUTO,
+		PanicHandler:         f.onPanic,
+		Debug:                f.opt.TraceFUSE,
+		Logger:               slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),
 	}
 	if f.opt.AllowOther {
 		o.Options = append(o.Options, "default_permissions")

@@ -42,7 +42,7 @@ func (d *tableDir) stat(context.Context) (stat, error) {
 
 func (d *tableDir) lookup(ctx context.Context, _ writer.Caller, name string) (child, error) {
 	if name == nameControl {
-		return child{name, d.t.control(), never}, nil
+		return child{name, d.t.control(), forever}, nil
 	}
 	inc, err := d.t.fresh(ctx)
 	if err != nil {
@@ -50,9 +50,9 @@ func (d *tableDir) lookup(ctx context.Context, _ writer.Caller, name string) (ch
 	}
 	switch {
 	case name == nameCurrent:
-		return child{name, inc.liveDir(""), never}, nil
+		return child{name, inc.liveDir(""), forever}, nil
 	case name == nameStage:
-		return child{name, &stageDir{inc}, never}, nil
+		return child{name, &stageDir{inc}, forever}, nil
 	case name == nameLatest:
 		return inc.latest()
 	case !strings.HasPrefix(name, "@"):
@@ -77,13 +77,15 @@ func parseVersion(name string) (int64, bool) {
 // versionName is the name of a version's directory.
 func versionName(v int64) string { return "@v" + strconv.FormatInt(v, 10) }
 
-// latest is the link to the newest version.
+// latest is the link to the newest version. The kernel may keep it for as
+// long as a probe of the log is good, because the path of every file below it
+// goes through it; a commit of this mount invalidates it before it is reported.
 func (inc *incarnation) latest() (child, error) {
 	v := inc.snap.Latest()
 	if v < 0 {
 		return child{}, errNotFound
 	}
-	return child{nameLatest, &link{inc, nameLatest, v}, never}, nil
+	return child{nameLatest, &link{inc, nameLatest, v}, freshFor}, nil
 }
 
 // version is the directory of a version that can be rebuilt.
@@ -118,15 +120,15 @@ func (inc *incarnation) timestamp(ctx context.Context, name string) (child, erro
 
 func (d *tableDir) list(ctx context.Context) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		if !yield(child{nameControl, d.t.control(), never}, nil) {
+		if !yield(child{nameControl, d.t.control(), forever}, nil) {
 			return
 		}
 		inc, err := d.t.fresh(ctx)
 		if err != nil {
 			return // .delta says why
 		}
-		if !yield(child{nameStage, &stageDir{inc}, never}, nil) ||
-			!yield(child{nameCurrent, inc.liveDir(""), never}, nil) {
+		if !yield(child{nameStage, &stageDir{inc}, forever}, nil) ||
+			!yield(child{nameCurrent, inc.liveDir(""), forever}, nil) {
 			return
 		}
 		if c, err := inc.latest(); err == nil && !yield(c, nil) {
@@ -183,7 +185,8 @@ func (inc *incarnation) listed(ctx context.Context) ([]int64, error) {
 	return out, nil
 }
 
-// link is a symbolic link to a version in the same directory.
+// link is a symbolic link to a version in the same directory. Its target is
+// part of its identity, so the kernel may keep what it read.
 type link struct {
 	inc     *incarnation
 	name    string
