@@ -79,6 +79,17 @@ func TestCommitFindsOutWhatBecameOfIt(t *testing.T) {
 				}
 				return write(), nil
 			}},
+		{name: "unsure, another's in the end, unsure again", version: 2, inLog: true, puts: maxSilence + 2,
+			put: func(l *fakeLog, t *testing.T, n int, _ []byte, write write) (store.Outcome, error) {
+				switch {
+				case n == maxSilence:
+					l.foreign(t, 1, testAdd("other.parquet"))
+					return store.Unsure, nil
+				case n < maxSilence+2:
+					return store.Unsure, nil
+				}
+				return write(), nil
+			}},
 		{name: "unsure, written, unreadable for a while", version: 1, inLog: true, puts: 1, unreadable: 3,
 			put: func(_ *fakeLog, _ *testing.T, _ int, _ []byte, write write) (store.Outcome, error) {
 				write()

@@ -126,7 +126,7 @@ func TestCommitTimesGrowThroughConflicts(t *testing.T) {
 	}
 	c := testCommitter(l, Options{})
 	for want := int64(2); want < 5; want++ {
-		v, err := c.commit(context.Background(), appendOf(0, "n"+snapshot.CommitName(want)))
+		v, err := c.commit(context.Background(), appendOf(l.Latest(), snapshot.CommitName(want)))
 		if err != nil || v != want {
 			t.Fatalf("version %d, %v", v, err)
 		}
