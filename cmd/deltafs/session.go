@@ -123,14 +123,11 @@ func (s *session) begin(ctx context.Context, how func(context.Context) error) {
 func (s *session) unmount(ctx context.Context) error {
 	for {
 		err := s.server.Unmount(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil // a second signal took over
-		case !errors.Is(err, fsnode.ErrBusy):
+		if ctx.Err() == nil && !errors.Is(err, fsnode.ErrBusy) {
 			return err
 		}
 		if !s.waitForUsers(ctx) {
-			return nil
+			return nil // a second signal took over
 		}
 	}
 }
@@ -139,20 +136,20 @@ func (s *session) unmount(ctx context.Context) error {
 // while if none can; false when ctx is done.
 func (s *session) waitForUsers(ctx context.Context) bool {
 	users := mountpoint.Holders(s.point)
-	for {
+	for ctx.Err() == nil {
 		if who := mountpoint.Describe(users); who != s.users {
 			s.users = who
 			s.log.logger.Warn("mount is busy; waiting (a second signal detaches it)", "path", s.point, "users", who)
 		}
 		select {
 		case <-ctx.Done():
-			return false
 		case <-time.After(busyPoll):
 		}
-		if users = mountpoint.Holders(s.point); len(users) == 0 {
+		if users = mountpoint.Holders(s.point); len(users) == 0 && ctx.Err() == nil {
 			return true
 		}
 	}
+	return false
 }
 
 func (s *session) reopenLog() {

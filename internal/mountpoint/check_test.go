@@ -72,7 +72,7 @@ func TestCheckOverlapFollowsSymlinks(t *testing.T) {
 		{"a name that begins alike", filepath.Join(dir, "lake", "table2"), table, ""},
 		{"same", table, table, "is the mount point itself"},
 		{"same by a link", table, filepath.Join(dir, "alias"), "is the mount point itself"},
-		{"mount point inside", filepath.Join(table, "inside"), filepath.Join(dir, "alias"), "contains the mount point"},
+		{"mount point inside", filepath.Join(table, "inside"), filepath.Join(dir, "alias"), "lies inside the table"},
 		{"table inside", filepath.Join(dir, "lake"), filepath.Join(dir, "alias"), "lies inside the mount point"},
 		{"everything is inside the root", "/", table, "lies inside the mount point"},
 	} {

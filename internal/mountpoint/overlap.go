@@ -17,7 +17,7 @@ func CheckOverlap(point, what, path string) error {
 	}
 	real, err := resolveExisting(path)
 	if err == nil && contains(real, point) {
-		err = overlap(point, what, path, "contains the mount point")
+		err = overlap(point, "the mount point lies inside the %s %s", what, path)
 	}
 	return err
 }
@@ -29,15 +29,15 @@ func CheckOutside(point, what, path string) error {
 	case err != nil:
 		return err
 	case same(point, real):
-		return overlap(point, what, path, "is the mount point itself")
+		return overlap(point, "the %s %s is the mount point itself", what, path)
 	case contains(point, real):
-		return overlap(point, what, path, "lies inside the mount point")
+		return overlap(point, "the %s %s lies inside the mount point", what, path)
 	}
 	return nil
 }
 
-func overlap(point, what, path, relation string) error {
-	return fault.New(ErrOverlap, "the %s %s %s", what, path, relation).
+func overlap(point, format, what, path string) error {
+	return fault.New(ErrOverlap, format, what, path).
 		InFile(point).WithHint("mount on a directory apart from it")
 }
 
