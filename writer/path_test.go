@@ -72,8 +72,8 @@ func TestDataPathOfPartitionValues(t *testing.T) {
 
 func TestEncodePathEncodesControlsAndSpaces(t *testing.T) {
 	for disk, want := range map[string]string{
-		"a\tb\x00c\x7f":      "a%09b%00c%7F",
-		"a\u0085b\u2028c":    "a%C2%85b%E2%80%A8c",
+		"a\tb\x00c\x7f":       "a%09b%00c%7F",
+		"a\u0085b\u2028c":     "a%C2%85b%E2%80%A8c",
 		"-_.!~*'():@&=+$,;/é": "-_.!~*'():@&=+$,;/é",
 	} {
 		if got := encodePath(disk); got != want {
