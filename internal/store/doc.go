@@ -7,5 +7,10 @@
 // listing, whole-object put-if-absent with a third answer for "cannot know",
 // and publishing of a large staged file under a name that did not exist.
 //
+// [Local] is the implementation for local and network file systems. Temporary
+// files start with ".deltafs-" and lie beside their target; a crash may leave
+// one, which nothing reads. Local.mu guards the opened root and is never held
+// during I/O on anything below it.
+//
 // The package knows nothing of Delta. It imports internal/fault only.
 package store
