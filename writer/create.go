@@ -152,13 +152,12 @@ func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 	if err != nil {
 		return err
 	}
-	frozen := l.fault(ErrReadOnly, name, "the file belongs to a snapshot").WithHint("write to its name in current/")
 	live, ok, err := v.ByPath(ctx, f.Add.Path)
 	if err != nil {
 		return err
 	}
 	if !ok || live.ID != f.ID || l.isHidden(f.Add.Path) {
-		return frozen
+		return l.fault(ErrReadOnly, name, "the file is not in the newest version")
 	}
 	w := want{c.PID, f.Add.Path}
 	now := time.Now()
@@ -167,7 +166,7 @@ func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 	since, again := l.wants[w]
 	if again && now.Sub(since) < wantTTL {
 		delete(l.wants, w)
-		return frozen
+		return l.fault(ErrReadOnly, name, "the file belongs to a snapshot").WithHint("write to its name in current/")
 	}
 	if len(l.wants) >= maxWants {
 		clear(l.wants)

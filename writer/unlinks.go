@@ -21,6 +21,8 @@ type unlinked struct {
 	file    snapshot.File
 	key     key
 	process uint32
+	// seen is the version in which the file was found.
+	seen int64
 }
 
 func everywhere(unlinked) bool { return true }
@@ -91,7 +93,7 @@ func (l *Live) unlinkCommitted(ctx context.Context, v view, p place, name string
 	if again {
 		return notExist
 	}
-	l.burst.add(unlinked{*n.File, p.key(name), process})
+	l.burst.add(unlinked{*n.File, p.key(name), process, v.Version()})
 	return nil
 }
 
@@ -239,6 +241,23 @@ func (l *Live) commitUnlinks(ctx context.Context, files []unlinked) error {
 	return err
 }
 
+// rewritten reports whether another writer removed the file but kept its rows,
+// as compaction does.
+func (l *Live) rewritten(ctx context.Context, u unlinked, now view) bool {
+	for v := max(u.seen, now.Version()-maxGoneCommits) + 1; v <= now.Version(); v++ {
+		actions, err := l.back.Actions(ctx, v)
+		if err != nil {
+			continue
+		}
+		for _, a := range actions {
+			if r, ok := a.(*action.Remove); ok && r.Path == u.file.Add.Path {
+				return !r.DataChange
+			}
+		}
+	}
+	return false
+}
+
 // removalSpec removes files as DELETE does. The predicate would have to name
 // every file and is left empty; the removes say it all.
 func removalSpec(files []unlinked) *TxnSpec {
@@ -256,8 +275,9 @@ func removalSpec(files []unlinked) *TxnSpec {
 	return spec
 }
 
-// stillLive returns the files that the version still holds as they were.
-// ErrConflict for one that another writer changed.
+// stillLive returns the files that the version still holds as they were; what
+// another writer removed is done. ErrConflict for one that it changed, or
+// whose rows it moved to another file.
 func (l *Live) stillLive(ctx context.Context, v view, files []unlinked) ([]unlinked, error) {
 	var left []unlinked
 	for _, u := range files {
@@ -266,7 +286,10 @@ func (l *Live) stillLive(ctx context.Context, v view, files []unlinked) ([]unlin
 		case err != nil:
 			return nil, err
 		case !ok:
-			continue
+			if !l.rewritten(ctx, u, v) {
+				continue
+			}
+			fallthrough
 		case f.ID != u.file.ID:
 			return nil, l.fault(ErrConflict, u.key.String(), "another writer changed the file").
 				WithHint("look at it and remove it again")

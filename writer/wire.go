@@ -33,7 +33,9 @@ func (b *tableBackend) View(ctx context.Context) (view, error) {
 // announces each of them once.
 func (b *tableBackend) Refresh(ctx context.Context) error {
 	ev, err := b.w.table.Refresh(ctx)
-	if err == nil && b.w.opts.OnRefresh != nil && (ev.From != ev.To || ev.Recreated) {
+	// While the write side is being opened nobody follows it yet.
+	follow := b.w.live != nil && b.w.opts.OnRefresh != nil
+	if err == nil && follow && (ev.From != ev.To || ev.Recreated) {
 		b.w.opts.OnRefresh(ctx, ev)
 	}
 	return err
