@@ -48,7 +48,9 @@ const (
 // never skipped: an attempt that arrives late finds the name taken, or is the
 // commit we ask for.
 func (c *committer) land(ctx context.Context, t *txn) error {
-	silence := 0
+	// silence counts the attempts at this version that left no commit file;
+	// in doubt, one of them may still be under way.
+	silence, doubt := 0, false
 	for n := 1; ; n++ {
 		got, err := c.attempt(ctx, t)
 		switch got {
@@ -57,19 +59,20 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 		case unknown:
 			return err
 		case taken:
-			silence = 0
+			silence, doubt = 0, false
 			if err := c.follow(ctx, t); err != nil && ctx.Err() == nil {
 				return err
 			}
 		case absent:
 			c.logger.Warn("commit file did not appear", "version", t.version, "err", err)
+			doubt = doubt || !certain(err)
 			if silence++; silence == maxSilence || errors.Is(err, store.ErrReadOnly) {
-				return unanswered(t, err)
+				return unanswered(t, err, doubt)
 			}
 		}
 		if c.wait(ctx, n) != nil {
 			if silence > 0 {
-				return unanswered(t, context.DeadlineExceeded)
+				return unanswered(t, context.DeadlineExceeded, true)
 			}
 			return fault.New(ErrConflict, "no version was free within %v", c.timeout).AtVersion(t.version).
 				WithHint("try again when fewer programs write to the table")
@@ -177,18 +180,22 @@ func (c *committer) rebase(ctx context.Context, t *txn) error {
 }
 
 // unanswered is the error after the last attempt at a version where no commit
-// file appeared. An error that the storage gave is believed, because the file
-// is not there; without one, or after a timeout, a write may still be under
-// way.
-func unanswered(t *txn, cause error) error {
+// file appeared.
+func unanswered(t *txn, cause error, doubt bool) error {
+	if doubt {
+		return errUnsure(t, cause)
+	}
 	if errors.Is(cause, store.ErrReadOnly) {
 		return fault.Wrap(ErrReadOnly, cause, "the storage cannot take a commit").AtVersion(t.version)
 	}
-	if timeout := interface{ Timeout() bool }(nil); cause == nil ||
-		errors.As(cause, &timeout) && timeout.Timeout() {
-		return errUnsure(t, cause)
-	}
 	return fault.Wrap(nil, cause, "nothing was committed").AtVersion(t.version).InFile(snapshot.CommitName(t.version))
+}
+
+// certain reports whether an error of the storage says that a write which left
+// no file has ended. After a timeout, or without an error, it may be under way.
+func certain(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return err != nil && !(errors.As(err, &timeout) && timeout.Timeout())
 }
 
 func errUnsure(t *txn, cause error) error {

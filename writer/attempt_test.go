@@ -111,6 +111,13 @@ func TestCommitFindsOutWhatBecameOfIt(t *testing.T) {
 			put: func(*fakeLog, *testing.T, int, []byte, write) (store.Outcome, error) { return store.Unsure, timeout }},
 		{name: "no space", want: syscall.ENOSPC, puts: maxSilence,
 			put: func(*fakeLog, *testing.T, int, []byte, write) (store.Outcome, error) { return store.Unsure, noSpace }},
+		{name: "a timeout, then no space", want: ErrUnsure, puts: maxSilence,
+			put: func(_ *fakeLog, _ *testing.T, n int, _ []byte, _ write) (store.Outcome, error) {
+				if n == 1 {
+					return store.Unsure, timeout
+				}
+				return store.Unsure, noSpace
+			}},
 		{name: "storage cannot commit", want: ErrReadOnly, puts: 1,
 			put: func(*fakeLog, *testing.T, int, []byte, write) (store.Outcome, error) {
 				return store.Unsure, store.ErrReadOnly

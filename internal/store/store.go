@@ -76,7 +76,9 @@ type Store interface {
 	// Open opens the object for reading.
 	Open(ctx context.Context, name string) (Object, error)
 	// PutIfAbsent creates the object with all of data, durably and at once,
-	// unless the name exists. With Won and Lost the error is nil.
+	// unless the name exists. With Won and Lost the error is nil. An error
+	// that is no timeout (an error tree with a Timeout method that answers
+	// true) promises that a write which has left no object by now never will.
 	PutIfAbsent(ctx context.Context, name string, data []byte) (Outcome, error)
 	// Put creates or replaces the object at once.
 	Put(ctx context.Context, name string, data []byte) error
