@@ -18,8 +18,8 @@ type testRow struct {
 	K *string `parquet:"k,optional"`
 }
 
-// parquetBytes is a file with the given values in column v.
-func parquetBytes(t *testing.T, values ...int64) []byte {
+// tableFile is a file with the given values in column v.
+func tableFile(t *testing.T, values ...int64) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[testRow](&b)
@@ -65,7 +65,7 @@ func copyIn(l *Live, c Caller, dir, name string, data []byte) error {
 func TestClosingACompleteFileAppendsItToTheTable(t *testing.T) {
 	ctx := context.Background()
 	w, table, dir := openLiveTable(t, Options{})
-	data := parquetBytes(t, 1, 2, 3)
+	data := tableFile(t, 1, 2, 3)
 	if err := copyIn(w.Live(), Caller{PID: 1}, "", "sales.parquet", data); err != nil {
 		t.Fatal(err)
 	}
