@@ -32,29 +32,25 @@ func (t *table) poll(ctx context.Context, maxAge time.Duration) error {
 	if inc == nil || recent {
 		return nil
 	}
-	ev, err := inc.snap.Refresh(ctx)
+	_, err := inc.snap.Refresh(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	t.mu.Lock()
 	t.polled = time.Now()
 	t.mu.Unlock()
-	switch {
-	case errors.Is(err, snapshot.ErrNotTable):
-		t.vanished(inc)
-		return err
-	case err != nil:
+	if err != nil {
 		t.fs.report(t, "refresh", "", toErrno(err), err)
 		return nil
 	}
-	return t.handle(context.WithoutCancel(ctx), inc, ev)
+	return t.handle(context.WithoutCancel(ctx), inc)
 }
 
 // handle takes over a new version or a new incarnation. Commits of this mount
-// move the table too, so what was seen is compared, not what the probe found.
-func (t *table) handle(ctx context.Context, inc *incarnation, ev snapshot.Event) error {
-	if ev.Recreated {
-		return t.recreated(ctx, inc, ev)
+// probe the log too, so what was seen counts, not what this probe has found.
+func (t *table) handle(ctx context.Context, inc *incarnation) error {
+	if inc.snap.Incarnation() != inc.life {
+		return t.recreated(ctx, inc)
 	}
 	from, to := inc.seen, inc.snap.Latest()
 	if from == to {
@@ -67,9 +63,9 @@ func (t *table) handle(ctx context.Context, inc *incarnation, ev snapshot.Event)
 }
 
 // recreated replaces the incarnation: every node id of the old one is stale.
-func (t *table) recreated(ctx context.Context, old *incarnation, ev snapshot.Event) error {
-	t.fs.log.Warn("table was made again or a commit was rewritten", "table", t.source, "version", ev.To)
-	inc := &incarnation{t: t, snap: old.snap, w: old.w, live: old.live, seen: old.snap.Latest()}
+func (t *table) recreated(ctx context.Context, old *incarnation) error {
+	inc := t.incarnate(old.snap, old.w)
+	t.fs.log.Warn("table is gone, was made again, or a commit was rewritten", "table", t.source, "version", inc.seen)
 	old.dead.Store(true)
 	t.fs.freeSlot(old)
 	if err := t.fs.assignSlot(inc); err != nil {
@@ -78,12 +74,12 @@ func (t *table) recreated(ctx context.Context, old *incarnation, ev snapshot.Eve
 	t.mu.Lock()
 	t.inc = inc
 	t.mu.Unlock()
-	inc.live.Refreshed(ctx, ev)
+	inc.live.Refreshed(ctx, snapshot.Event{From: old.seen, To: inc.seen, Recreated: true})
 	t.fs.notifier.do(func() { t.fs.notifyAll(t) })
 	return nil
 }
 
-// vanished drops a table whose log is gone; the next use opens what is there.
+// vanished gives a table up whose directory is gone from the lake.
 func (t *table) vanished(inc *incarnation) {
 	if inc.dead.Swap(true) {
 		return

@@ -63,8 +63,10 @@ type incarnation struct {
 	texts textCache
 	// dead is set at the end.
 	dead atomic.Bool
-	// seen is the version up to which changes were handled; under pollMu.
+	// seen is the version up to which changes were handled, of this life of the
+	// table; under pollMu.
 	seen int64
+	life any
 
 	mu sync.Mutex
 	// epochs counts how often a path below current/ lost its directory: the
@@ -135,11 +137,16 @@ func (t *table) load(ctx context.Context) (*incarnation, error) {
 	if err != nil {
 		return nil, errors.Join(err, snap.Close())
 	}
-	inc := &incarnation{t: t, snap: snap, w: w, live: w.Live(), seen: snap.Latest()}
+	inc := t.incarnate(snap, w)
 	if err := t.fs.assignSlot(inc); err != nil {
 		return nil, errors.Join(err, w.Close(ctx), snap.Close())
 	}
 	return inc, nil
+}
+
+// incarnate begins the present life of the table.
+func (t *table) incarnate(snap *snapshot.Table, w *writer.Table) *incarnation {
+	return &incarnation{t: t, snap: snap, w: w, live: w.Live(), seen: snap.Latest(), life: snap.Incarnation()}
 }
 
 // fresh is open, with a probe of the log unless the last one is recent.
