@@ -91,10 +91,13 @@ func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
 		return landed, nil
 	}
 	got, readErr := c.whose(ctx, t, outcome == store.Lost)
-	if got != absent {
-		err = readErr
+	switch {
+	case got == absent:
+		return got, err
+	case got == landed && err != nil:
+		c.logger.Warn("committed, but the storage reported an error", "version", t.version, "err", err)
 	}
-	return got, err
+	return got, readErr
 }
 
 // whose reads the commit file of t's version back and compares its commit id:
