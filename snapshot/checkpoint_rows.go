@@ -27,10 +27,19 @@ func value[T any](p *T) (v T) {
 
 // readStateRows reads every action of a row group that is not about files.
 func readStateRows(g *rowGroupColumns, rows int64, emit func(action.Action)) error {
-	readers := []func() (action.Action, error){
-		protocolRows(g), metadataRows(g), txnRows(g), domainRows(g), checkpointMetadataRows(g),
+	var readers []func() (action.Action, error)
+	for _, r := range []struct {
+		column string
+		rows   func(*rowGroupColumns) func() (action.Action, error)
+	}{
+		{"protocol", protocolRows}, {"metaData", metadataRows}, {"txn", txnRows},
+		{"domainMetadata", domainRows}, {"checkpointMetadata", checkpointMetadataRows},
+	} {
+		if g.column(r.column) != nil {
+			readers = append(readers, r.rows(g))
+		}
 	}
-	if g.err != nil {
+	if g.err != nil || len(readers) == 0 {
 		return g.err
 	}
 	for range rows {
@@ -222,7 +231,7 @@ func (p *checkpointPart) newAddBatches(rowGroup int) *addBatches {
 
 // next returns the adds among the next rows, nil at the end.
 func (b *addBatches) next() ([]*action.Add, error) {
-	if b.err != nil || b.left == 0 {
+	if b.err != nil || b.left <= 0 {
 		return nil, b.err
 	}
 	rows := min(b.left, addBatch)

@@ -9,18 +9,24 @@ import (
 	"github.com/deltafs/deltafs/metacache"
 )
 
+// Every file lies as many directories deep as the table has partition columns,
+// so a directory holds either subdirectories or files.
+//
 // Files that share a visible name in one directory form a group. A group of
-// one is shown under its visible name; of a larger one, or of one whose name a
-// subdirectory has, each file is shown with a hash of its path. Entries are
-// ordered by visible name, a subdirectory before the files of its name.
+// one is shown under its visible name, the files of a larger one each with a
+// hash of their path. Entries are ordered by visible name, then path.
 
 // Dir yields subdirectories and files of a directory ("" = root), in order of
 // name, after the given name. A directory that holds no file yields
 // ErrNotExist; the root always exists.
 func (s *Snapshot) Dir(ctx context.Context, dir, after string) iter.Seq2[DirEntry, error] {
 	return func(yield func(DirEntry, error) bool) {
+		entries := s.subdirEntries
+		if s.holdsFiles(dir) {
+			entries = s.fileEntries
+		}
 		found := dir == ""
-		for e, err := range s.entries(ctx, dir, after) {
+		for e, err := range entries(ctx, dir, after) {
 			found = true
 			if !yield(e, s.table.fault(err)) || err != nil {
 				return
@@ -37,124 +43,101 @@ func (s *Snapshot) Dir(ctx context.Context, dir, after string) iter.Seq2[DirEntr
 	}
 }
 
+// holdsFiles reports whether dir is as deep as files lie.
+func (s *Snapshot) holdsFiles(dir string) bool {
+	depth := 0
+	if dir != "" {
+		depth = strings.Count(dir, "/") + 1
+	}
+	return depth == len(s.PartitionFields())
+}
+
 func (s *Snapshot) notExist(name string) error {
 	return fault.New(ErrNotExist, "no such name").AtTable(s.table.name).AtVersion(s.Version()).InFile(name)
 }
 
-// entries merges subdirectories and groups of files.
-func (s *Snapshot) entries(ctx context.Context, dir, after string) iter.Seq2[DirEntry, error] {
+func (s *Snapshot) subdirEntries(ctx context.Context, dir, after string) iter.Seq2[DirEntry, error] {
 	return func(yield func(DirEntry, error) bool) {
-		start, rest, err := s.resume(ctx, dir, after)
-		if err != nil {
-			yield(DirEntry{}, err)
-			return
-		}
-		if len(rest) > 0 && !s.yieldGroup(rest, true, yield) {
-			return
-		}
-		nextDir, stopDirs := iter.Pull2(s.subdirs(ctx, dir, start))
-		defer stopDirs()
-		sub, err, more := nextDir()
-		for group, groupErr := range groups(s.files(ctx, dir, start)) {
-			if groupErr != nil {
-				yield(DirEntry{}, groupErr)
-				return
-			}
-			shared := len(group) > 1
-			for ; more && err == nil && sub <= group[0].Name; sub, err, more = nextDir() {
-				shared = shared || sub == group[0].Name
-				if !yield(DirEntry{Name: sub}, nil) {
-					return
-				}
-			}
-			if more && err != nil {
-				break
-			}
-			if !s.yieldGroup(group, shared, yield) {
-				return
-			}
-		}
-		for ; more; sub, err, more = nextDir() {
-			if !yield(DirEntry{Name: sub}, err) || err != nil {
+		for name, err := range s.subdirs(ctx, dir, after) {
+			if !yield(DirEntry{Name: name}, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-func (s *Snapshot) yieldGroup(group []metacache.File, shared bool, yield func(DirEntry, error) bool) bool {
-	for _, f := range group {
-		shown, err := s.life.file(f, shownName(f, shared), s.Version())
-		if !yield(DirEntry{Name: shown.Name, File: &shown}, err) || err != nil {
+func (s *Snapshot) fileEntries(ctx context.Context, dir, after string) iter.Seq2[DirEntry, error] {
+	return func(yield func(DirEntry, error) bool) {
+		// What was shown last may stand in the middle of a group.
+		group, at, err := s.find(ctx, dir, after)
+		if err != nil {
+			yield(DirEntry{}, err)
+			return
+		}
+		if at >= 0 {
+			after = group[at].Name
+			if !s.yieldGroup(group, at+1, yield) {
+				return
+			}
+		}
+		for group, err := range groups(s.files(ctx, dir, after)) {
+			if err != nil {
+				yield(DirEntry{}, err)
+				return
+			}
+			if !s.yieldGroup(group, 0, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Snapshot) yieldGroup(group []metacache.File, from int, yield func(DirEntry, error) bool) bool {
+	for i := from; i < len(group); i++ {
+		f, err := s.show(group, i)
+		if !yield(DirEntry{Name: f.Name, File: &f}, err) || err != nil {
 			return false
 		}
 	}
 	return true
 }
 
-func shownName(f metacache.File, shared bool) string {
-	if shared {
-		return collisionName(f.Name, f.Path)
+// show makes the File of a group's member.
+func (s *Snapshot) show(group []metacache.File, at int) (File, error) {
+	f := group[at]
+	name := f.Name
+	if len(group) > 1 {
+		name = collisionName(f.Name, f.Path)
 	}
-	return f.Name
-}
-
-// resume finds where a listing goes on after a name that was shown: the
-// visible name to start after, and what is left of that name's group.
-func (s *Snapshot) resume(ctx context.Context, dir, after string) (start string, rest []metacache.File, err error) {
-	if after == "" {
-		return "", nil, nil
-	}
-	group, i, err := s.find(ctx, dir, after)
-	if err != nil {
-		return "", nil, err
-	}
-	if i >= 0 {
-		return group[i].Name, group[i+1:], nil
-	}
-	// The name of a subdirectory, or one that was never shown: the files of
-	// that name come after it.
-	isDir, err := s.isSubdir(ctx, dir, after)
-	if err != nil {
-		return "", nil, err
-	}
-	group, err = s.group(ctx, dir, after)
-	if !isDir && len(group) == 1 {
-		group = nil
-	}
-	return after, group, err
+	return s.life.file(f, name, s.Version())
 }
 
 // Lookup finds a name in a directory, by the name that Dir shows. ErrNotExist;
 // ErrAmbiguous for the bare name of several files.
 func (s *Snapshot) Lookup(ctx context.Context, dir, name string) (DirEntry, error) {
-	isDir, err := s.isSubdir(ctx, dir, name)
-	if err != nil {
-		return DirEntry{}, err
-	}
-	if isDir {
-		return DirEntry{Name: name}, nil
+	if !s.holdsFiles(dir) {
+		isDir, err := s.isDir(ctx, joinDir(dir, name))
+		if err == nil && !isDir {
+			err = s.notExist(joinDir(dir, name))
+		}
+		return DirEntry{Name: name}, err
 	}
 	group, err := s.group(ctx, dir, name)
-	if err != nil {
-		return DirEntry{}, err
-	}
-	i := 0
-	switch len(group) {
-	case 0:
-		if group, i, err = s.find(ctx, dir, name); err != nil {
-			return DirEntry{}, err
-		}
-		if i < 0 {
-			return DirEntry{}, s.notExist(joinDir(dir, name))
-		}
-	case 1:
-	default:
-		return DirEntry{}, fault.New(ErrAmbiguous, "%d files share this name", len(group)).
+	at := 0
+	if err == nil && len(group) == 0 {
+		group, at, err = s.find(ctx, dir, name)
+	} else if len(group) > 1 {
+		err = fault.New(ErrAmbiguous, "%d files share this name", len(group)).
 			AtTable(s.table.name).AtVersion(s.Version()).InFile(joinDir(dir, name)).
 			WithHint("use the name with a hash that the directory lists, such as %s", collisionName(name, group[0].Path))
 	}
-	f, err := s.life.file(group[i], name, s.Version())
+	if err == nil && at < 0 {
+		err = s.notExist(joinDir(dir, name))
+	}
+	if err != nil {
+		return DirEntry{}, err
+	}
+	f, err := s.show(group, at)
 	return DirEntry{Name: name, File: &f}, err
 }
 
@@ -176,15 +159,8 @@ func (s *Snapshot) find(ctx context.Context, dir, shown string) (group []metacac
 			return nil, -1, err
 		}
 		for i, f := range group {
-			if shortHash(f.Path, collisionHash) != hash || collisionName(f.Name, f.Path) != shown {
-				continue
-			}
-			shared := len(group) > 1
-			if !shared {
-				shared, err = s.isSubdir(ctx, dir, name)
-			}
-			if shared || err != nil {
-				return group, i, err
+			if len(group) > 1 && shortHash(f.Path, collisionHash) == hash && collisionName(f.Name, f.Path) == shown {
+				return group, i, nil
 			}
 		}
 	}
@@ -194,13 +170,12 @@ func (s *Snapshot) find(ctx context.Context, dir, shown string) (group []metacac
 // namesLike returns the visible names that begin with stem and end in ext: the
 // stem of a long name was cut to make room for the hash.
 func (s *Snapshot) namesLike(ctx context.Context, dir, stem, ext string) ([]string, error) {
-	var names []string
 	if stem == "" {
 		return nil, nil
 	}
-	// The greatest name that sorts before every name with this stem.
-	before := stem[:len(stem)-1]
-	for group, err := range groups(s.files(ctx, dir, before)) {
+	var names []string
+	// Start at a name that sorts before every name with this stem.
+	for group, err := range groups(s.files(ctx, dir, stem[:len(stem)-1])) {
 		if err != nil {
 			return nil, err
 		}
@@ -213,25 +188,6 @@ func (s *Snapshot) namesLike(ctx context.Context, dir, stem, ext string) ([]stri
 		}
 	}
 	return names, nil
-}
-
-// show makes Files of a whole group.
-func (s *Snapshot) show(ctx context.Context, group []metacache.File) ([]File, error) {
-	shared := len(group) > 1
-	if !shared {
-		var err error
-		if shared, err = s.isSubdir(ctx, group[0].Dir, group[0].Name); err != nil {
-			return nil, err
-		}
-	}
-	out := make([]File, len(group))
-	for i, f := range group {
-		var err error
-		if out[i], err = s.life.file(f, shownName(f, shared), s.Version()); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 // groups collects neighbours of one directory and visible name.
@@ -273,19 +229,13 @@ func (s *Snapshot) group(ctx context.Context, dir, name string) ([]metacache.Fil
 	})
 }
 
-// isSubdir reports whether dir has a subdirectory of the name.
-func (s *Snapshot) isSubdir(ctx context.Context, dir, name string) (bool, error) {
-	// All directories are partition directories, so most names cost nothing.
-	if !strings.Contains(name, "=") {
-		return false, nil
-	}
-	return s.isDir(ctx, joinDir(dir, name))
-}
-
 // isDir reports whether the directory holds a file at any depth.
 func (s *Snapshot) isDir(ctx context.Context, dir string) (bool, error) {
-	for _, err := range s.files(ctx, dir, "") {
-		return err == nil, s.table.fault(err)
+	if s.holdsFiles(dir) {
+		for _, err := range s.files(ctx, dir, "") {
+			return err == nil, s.table.fault(err)
+		}
+		return false, nil
 	}
 	for _, err := range s.subdirs(ctx, dir, "") {
 		return err == nil, s.table.fault(err)

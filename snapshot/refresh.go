@@ -91,10 +91,7 @@ func (t *Table) probe(ctx context.Context, v int64) ([]commitFile, error) {
 func (t *Table) relist(ctx context.Context, life *incarnation) (Event, error) {
 	fresh, err := list(ctx, t.store)
 	if err != nil && !errors.Is(err, ErrNotTable) {
-		// The root itself may be gone with the log.
-		if _, rootErr := t.store.Head(ctx, CommitName(0)); !errors.Is(rootErr, store.ErrNotExist) {
-			return Event{}, t.fault(err)
-		}
+		return Event{}, t.fault(err)
 	}
 	switch {
 	case err == nil && life != nil && fresh.continues(life.log()):

@@ -116,14 +116,22 @@ func (t *Table) fault(err error) error {
 // At returns version v. ErrNoVersion, ErrUnsupported, ErrCorrupt.
 func (t *Table) At(ctx context.Context, v int64) (*Snapshot, error) {
 	s, err := t.at(ctx, v)
-	if errors.Is(err, store.ErrNotExist) || errors.Is(err, errReplaced) {
+	if logChanged(err) {
 		// Someone cleaned the log up since it was listed.
 		if _, err := t.Versions(ctx); err != nil {
 			return nil, err
 		}
 		s, err = t.at(ctx, v)
 	}
+	if logChanged(err) {
+		err = fault.Wrap(ErrNoVersion, err, "the log changed while it was read").AtVersion(v).WithHint("try again")
+	}
 	return s, t.fault(err)
+}
+
+// logChanged says that files of the log are not what they were when listed.
+func logChanged(err error) bool {
+	return errors.Is(err, store.ErrNotExist) || errors.Is(err, errReplaced)
 }
 
 func (t *Table) at(ctx context.Context, v int64) (*Snapshot, error) {

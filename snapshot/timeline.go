@@ -36,11 +36,13 @@ func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 		return known, nil
 	}
 	t := &timeline{listing: l}
-	from := n.inCommitFrom(ctx, l)
+	from, err := n.inCommitFrom(ctx, l)
+	if err != nil {
+		return nil, err
+	}
 	for i, c := range l.commits {
 		at := c.info.ModTime.UnixMilli()
 		if c.version >= from {
-			var err error
 			if at, err = n.inCommitTime(ctx, c, at); err != nil {
 				return nil, err
 			}
@@ -61,26 +63,29 @@ func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 // noInCommit is a version that no table reaches.
 const noInCommit = int64(1) << 62
 
-// inCommitFrom returns the version from which in-commit timestamps count.
-func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) int64 {
+// inCommitFrom returns the version from which in-commit timestamps count. If
+// the latest version is corrupt, file times must do.
+func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) (int64, error) {
 	h, err := n.header(ctx, l.latest)
 	if err != nil {
-		n.table.log.Debug("commit times come from file times", "op", "time", "table", n.table.name, "err", err)
-		return noInCommit
+		if errors.Is(err, ErrCorrupt) && !logChanged(err) {
+			return noInCommit, nil
+		}
+		return 0, err
 	}
 	conf := h.metadata.Configuration
 	if !strings.EqualFold(conf["delta.enableInCommitTimestamps"], "true") {
-		return noInCommit
+		return noInCommit, nil
 	}
 	text, ok := conf["delta.inCommitTimestampEnablementVersion"]
 	if !ok {
-		return 0
+		return 0, nil
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return noInCommit
+		return noInCommit, nil
 	}
-	return v
+	return v, nil
 }
 
 // inCommitTime reads a commit's own timestamp; one without keeps its file

@@ -110,13 +110,9 @@ func (s *Snapshot) Files(ctx context.Context) iter.Seq2[File, error] {
 				yield(File{}, s.table.fault(err))
 				return
 			}
-			shown, err := s.show(ctx, group)
-			if err != nil {
-				yield(File{}, s.table.fault(err))
-				return
-			}
-			for _, f := range shown {
-				if !yield(f, nil) {
+			for i := range group {
+				f, err := s.show(group, i)
+				if !yield(f, err) || err != nil {
 					return
 				}
 			}
@@ -139,13 +135,10 @@ func (s *Snapshot) ByPath(ctx context.Context, path string) (File, bool, error) 
 	if err != nil {
 		return File{}, false, err
 	}
-	shown, err := s.show(ctx, group)
-	if err != nil {
-		return File{}, false, err
-	}
 	for i := range group {
 		if group[i].Path == canonical {
-			return shown[i], true, nil
+			f, err := s.show(group, i)
+			return f, err == nil, err
 		}
 	}
 	return File{}, false, nil
