@@ -44,6 +44,7 @@ func TestUmountFollowsSymlinks(t *testing.T) {
 	m := harness.Start(t, newTable(t))
 	link := filepath.Join(t.TempDir(), "link")
 	check(t, os.Symlink(m.Dir, link))
+	awaitLog(t, m, "mounted")
 	must(t, "umount", link)
 	m.AwaitEnd()
 }
@@ -55,7 +56,9 @@ func TestStaleMountIsExplainedAndRemoved(t *testing.T) {
 	if harness.Mounted(mnt) {
 		t.Error("still mounted")
 	}
-	harness.StartWith(t, table, harness.Options{Dir: mnt}).Unmount()
+	m := harness.StartWith(t, table, harness.Options{Dir: mnt})
+	awaitLog(t, m, "mounted")
+	m.Unmount()
 }
 
 func TestUmountOfAStaleMountDoesNotWait(t *testing.T) {

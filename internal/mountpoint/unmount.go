@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/deltafs/deltafs/internal/fault"
 )
@@ -33,11 +34,30 @@ func Own(path string) (Mount, error) {
 // user has gone. ErrBusy, fs.ErrPermission.
 func Unmount(ctx context.Context, m Mount, lazy bool) error {
 	h := thisHost()
-	if h.euid == 0 {
-		return explain(m, syscallUnmount(m.Point, lazy))
+	for try := 0; ; try++ {
+		var err error
+		if h.euid == 0 {
+			err = syscallUnmount(m.Point, lazy)
+		} else {
+			err = h.fusermountUnmount(ctx, m.Point, lazy)
+		}
+		if !errors.Is(err, syscall.EBUSY) || try == busyTries || len(Holders(m.Point)) > 0 {
+			return explain(m, err)
+		}
+		// The kernel lets go of a closed file a little later.
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(busyPause):
+		}
 	}
-	return explain(m, h.fusermountUnmount(ctx, m.Point, lazy))
 }
+
+// A mount that is busy with no user in sight is tried again so often.
+const (
+	busyTries = 10
+	busyPause = 100 * time.Millisecond
+)
 
 func notMounted(point string) error {
 	return fault.New(ErrNotMounted, "not a deltafs mount").
