@@ -80,6 +80,12 @@ func (inc *incarnation) correctSize(d *dataFile, size int64) bool {
 	return true
 }
 
+// goneWithTable reports whether the file is missing because the table was made
+// again since the kernel looked it up.
+func (d *dataFile) goneWithTable(ctx context.Context) bool {
+	return d.inc.t.poll(ctx, 0) == nil && d.inc.stale()
+}
+
 // isLive reports whether the file is part of the newest version: only then can
 // the path by which it was reached be in current/.
 func (d *dataFile) isLive(ctx context.Context) (bool, error) {

@@ -151,6 +151,10 @@ func (f *FS) failRename(t *table, op, name string, err error) fuse.Status {
 
 // report records a failure, once.
 func (f *FS) report(t *table, op, name string, e syscall.Errno, err error) {
+	var fe *fault.Error
+	if name == "" && errors.As(err, &fe) {
+		name = fe.File
+	}
 	table := f.opt.Source
 	if t != nil {
 		table = t.source

@@ -10,6 +10,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/snapshot"
 )
 
 // Open implements fuse.RawFileSystem.
@@ -66,6 +67,9 @@ type dataHandle struct {
 
 func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error {
 	of, err := f.files.acquire(ctx, d)
+	if errors.Is(err, snapshot.ErrFileGone) && d.goneWithTable(ctx) {
+		return errStale // the kernel looks the name up again
+	}
 	if err != nil {
 		return err
 	}

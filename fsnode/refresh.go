@@ -22,15 +22,18 @@ const (
 )
 
 // poll probes the log unless that happened within maxAge, and hands on what
-// it finds. A probe that fails leaves the last known state in force.
+// it or somebody else found. A probe that fails leaves the last known state in force.
 func (t *table) poll(ctx context.Context, maxAge time.Duration) error {
 	t.pollMu.Lock()
 	defer t.pollMu.Unlock()
 	t.mu.Lock()
 	inc, recent := t.inc, time.Since(t.polled) < maxAge
 	t.mu.Unlock()
-	if inc == nil || recent {
+	if inc == nil {
 		return nil
+	}
+	if recent {
+		return t.handle(context.WithoutCancel(ctx), inc)
 	}
 	_, err := inc.snap.Refresh(ctx)
 	if ctx.Err() != nil {
