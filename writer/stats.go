@@ -179,9 +179,6 @@ func child(group *parquetfile.Node, name string) *parquetfile.Node {
 }
 
 func (w *statsWriter) leaf(n *statsNode, t snapshot.Type, node *parquetfile.Node) error {
-	if isVoid(t) {
-		return nil
-	}
 	if node == nil {
 		n.nulls = strconv.FormatInt(w.file.NumRows, 10)
 		return nil
@@ -222,11 +219,6 @@ func (w *statsWriter) nullRows(node *parquetfile.Node) (nulls int64, err error) 
 		nulls += levels.Rows[d]
 	}
 	return nulls, err
-}
-
-func isVoid(t snapshot.Type) bool {
-	p, ok := t.(*snapshot.Primitive)
-	return ok && p.Name == "void"
 }
 
 // hasBounds reports whether a type has minima and maxima (protocol section

@@ -32,7 +32,9 @@ func indexedColumns(t *target) columnSet {
 	if byName {
 		// A list that does not parse names nothing: no statistics are better
 		// than those of columns that were left out on purpose.
-		named, _ = parseColumnList(text)
+		if list, ok := parseColumnList(text); ok {
+			named = list
+		}
 	}
 	n := 0
 	walk := &snapshot.Schema{Fields: dataFields(t)}
