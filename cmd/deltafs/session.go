@@ -41,11 +41,8 @@ func (s *session) run(ctx context.Context, signals <-chan os.Signal, ready func(
 		s.server.Wait()
 		close(ended)
 	}()
-	announced, err := mountpoint.Announce(s.point)
-	if err != nil {
+	if err := mountpoint.Announce(s.point); err != nil {
 		s.log.logger.Warn("deltafs umount will not wait for this mount", "path", s.point, "err", err)
-	} else {
-		defer announced.Close()
 	}
 	if err := ready(); err != nil {
 		return errors.Join(err, s.server.Unmount(ctx))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -20,25 +20,39 @@ import (
 // each.
 const serverSlots = 8
 
-func serverSocket(device string, slot int) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@deltafs/%s/%d", device, slot)}
+func serverSocket(device string, slot int) string {
+	return fmt.Sprintf("@deltafs/%s/%d", device, slot)
 }
 
 // Announce makes this process known as the server of the mount at point, until
-// it exits or closes the result.
-func Announce(point string) (io.Closer, error) {
+// it exits.
+func Announce(point string) error {
 	m, err := Own(point)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for slot := range serverSlots {
-		// Connections wait in the backlog, never accepted: existing is enough.
-		l, err := net.ListenUnix("unix", serverSocket(m.Device, slot))
+		err := listen(serverSocket(m.Device, slot))
 		if !errors.Is(err, syscall.EADDRINUSE) {
-			return l, err
+			return err
 		}
 	}
-	return nil, fmt.Errorf("every socket name for device %s is taken", m.Device)
+	return fmt.Errorf("every socket name for device %s is taken", m.Device)
+}
+
+// listen opens a socket that nothing closes but the end of the process, no
+// finalizer either. Connections wait in its backlog and are never accepted: to
+// exist is enough.
+func listen(name string) error {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: name}); err != nil {
+		_ = syscall.Close(fd)
+		return os.NewSyscallError("bind", err)
+	}
+	return os.NewSyscallError("listen", syscall.Listen(fd, syscall.SOMAXCONN))
 }
 
 // Servers are connections to the processes that serve a mount: one, and any
@@ -51,7 +65,7 @@ type Servers []*net.UnixConn
 func Connect(m Mount) Servers {
 	var servers Servers
 	for slot := range serverSlots {
-		conn, err := net.DialUnix("unix", nil, serverSocket(m.Device, slot))
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: serverSocket(m.Device, slot)})
 		if err != nil {
 			continue
 		}

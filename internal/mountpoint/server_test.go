@@ -10,9 +10,9 @@ import (
 
 func TestServersEndWithTheirProcess(t *testing.T) {
 	m := Mount{Device: t.Name(), UID: os.Getuid()}
-	var listeners []*net.UnixListener
+	var listeners []net.Listener
 	for slot := range 2 {
-		l, err := net.ListenUnix("unix", serverSocket(m.Device, slot))
+		l, err := net.Listen("unix", serverSocket(m.Device, slot))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestServersEndWithTheirProcess(t *testing.T) {
 
 func TestWaitForServersCanBeCancelled(t *testing.T) {
 	m := Mount{Device: t.Name(), UID: os.Getuid()}
-	l, err := net.ListenUnix("unix", serverSocket(m.Device, 0))
+	l, err := net.Listen("unix", serverSocket(m.Device, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestWaitForServersCanBeCancelled(t *testing.T) {
 }
 
 func TestAnnounceRefusesWhatIsNotAMountOfOurs(t *testing.T) {
-	if _, err := Announce(t.TempDir()); !errors.Is(err, ErrNotMounted) {
+	if err := Announce(t.TempDir()); !errors.Is(err, ErrNotMounted) {
 		t.Errorf("got %v", err)
 	}
 }
