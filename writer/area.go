@@ -39,6 +39,8 @@ const (
 	mountsDir   = "mounts"
 	rejectedDir = "rejected"
 	lockFile    = "lock"
+	// maxRaces is how often the directory may vanish under us.
+	maxRaces = 1000
 )
 
 func newArea(root string) *area { return &area{root: root, id: uuid.NewString()} }
@@ -73,7 +75,7 @@ func (a *area) locked(create bool, fn func(base *os.Root) error) error {
 		return err
 	}
 	defer table.Close()
-	for {
+	for range maxRaces {
 		if create {
 			if err := table.Mkdir(areaDir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
@@ -95,6 +97,7 @@ func (a *area) locked(create bool, fn func(base *os.Root) error) error {
 			return err
 		}
 	}
+	return fmt.Errorf("%s cannot be opened", areaDir)
 }
 
 // withLock takes the lock file in base and calls fn. again says that the

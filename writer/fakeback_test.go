@@ -43,6 +43,14 @@ type fakeBack struct {
 	commitErr func(spec *TxnSpec) (err error, after bool)
 	// publishErr and writableErr refuse.
 	publishErr, writableErr error
+	// at, if set, is called at points where a mount may be killed.
+	at func(point string)
+}
+
+func (b *fakeBack) point(name string) {
+	if b.at != nil {
+		b.at(name)
+	}
 }
 
 const fakeTail = "foot" + "PAR1"
@@ -97,6 +105,7 @@ func (b *fakeBack) Actions(ctx context.Context, v int64) ([]action.Action, error
 func (b *fakeBack) Writable(ctx context.Context) error { return b.writableErr }
 
 func (b *fakeBack) Judge(ctx context.Context, v view, f *os.File, size int64, p place) (*verdict, error) {
+	b.point("before the check")
 	b.mu.Lock()
 	b.judged++
 	b.mu.Unlock()
@@ -129,6 +138,8 @@ func (b *fakeBack) Publish(ctx context.Context, f *os.File, object string) error
 	if b.publishErr != nil {
 		return b.publishErr
 	}
+	b.point("before publishing")
+	defer b.point("after publishing")
 	return os.Link(fmt.Sprintf("%s/%s", b.root, b.staged(f)), filepath.Join(b.root, object))
 }
 
@@ -200,6 +211,8 @@ func (b *fakeBack) Commit(ctx context.Context, spec *TxnSpec) (int64, error) {
 			return 0, err
 		}
 	}
+	b.point("before the commit")
+	defer b.point("after the commit")
 	return b.commit(spec)
 }
 

@@ -71,7 +71,7 @@ func (l *Live) commitAs(ctx context.Context, s *Staged, b binding) error {
 	ours := func(u unlinked) bool { return b.process != 0 && u.process == b.process }
 	// What others unlinked came first, and is theirs to be told.
 	_ = l.burst.flush(ctx, func(u unlinked) bool { return !ours(u) })
-	if b.replaces != nil {
+	if b.replaces != nil && b.drops == nil {
 		same, err := l.sameBytes(ctx, s, *b.replaces)
 		if err != nil {
 			return err
@@ -120,16 +120,15 @@ func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
 		return nil, err
 	}
 	spec := &TxnSpec{Operation: "WRITE"}
-	if r := p.b.replaces; r != nil {
-		live, ok, err := v.ByPath(ctx, r.Add.Path)
+	for _, old := range []*snapshot.File{p.b.replaces, p.b.drops} {
+		if old == nil {
+			continue
+		}
+		now, err := p.live.current(ctx, v, *old)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || live.ID != r.ID {
-			return nil, p.live.fault(ErrConflict, p.b.key().String(), "another writer replaced or removed the file since it was opened").
-				WithHint("look at what is there now, and write again")
-		}
-		spec.remove(r.Add)
+		spec.remove(now.Add)
 	}
 	left, err := p.live.stillLive(ctx, v, p.removes)
 	if err != nil {

@@ -98,6 +98,11 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 		return err
 	}
 	b := binding{place: m.to, name: m.newName, bound: true, replaces: target.File, process: m.process}
+	if old := s.binding(); b.commits() && old.replaces != nil {
+		b.drops = old.replaces
+	} else if b.commits() {
+		b.drops = old.drops
+	}
 	committed := false
 	if b.commits() {
 		if committed, err = l.commitMoved(ctx, s, b); err != nil {

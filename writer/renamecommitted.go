@@ -42,7 +42,7 @@ func (l *Live) renameCommitted(ctx context.Context, f snapshot.File, m move, noR
 func (l *Live) current(ctx context.Context, v view, f snapshot.File) (snapshot.File, error) {
 	now, ok, err := v.ByPath(ctx, f.Add.Path)
 	if err == nil && (!ok || now.ID != f.ID) {
-		err = l.fault(ErrConflict, joinPath(f.Dir, f.Name), "another writer changed or removed the file").
+		err = l.fault(ErrConflict, joinPath(f.Dir, f.Name), "another writer changed or removed the file since it was opened").
 			WithHint("look at what is there now, and do it again")
 	}
 	return now, err

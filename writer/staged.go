@@ -96,6 +96,9 @@ type binding struct {
 	// it until then. Without it the file is new, and process made it.
 	replaces *snapshot.File
 	process  uint32
+	// drops is a committed file that goes with the commit too: the one whose
+	// place the file was to take before it was renamed.
+	drops *snapshot.File
 }
 
 func (b binding) key() key { return b.place.key(b.name) }

@@ -123,6 +123,9 @@ func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err erro
 	ctx = context.WithoutCancel(ctx)
 	var v *verdict
 	err = s.use(ctx, func() error {
+		if err := s.own(ctx, size); err != nil {
+			return err
+		}
 		if !endsInMagic(s.file, size) {
 			return errNotYet
 		}

@@ -205,6 +205,9 @@ func (s *Staged) own(ctx context.Context, keep int64) error {
 	s.written.add(0, keep)
 	s.written.cut(keep)
 	s.size = keep
+	if s.state == stateGone {
+		s.live.area.drop(slot) // it lives with its handles alone
+	}
 	return nil
 }
 
