@@ -45,7 +45,8 @@ type Event struct {
 	From, To int64
 	// Recreated is set when the log is not the one seen before: the table was
 	// deleted and made again, or a commit was rewritten. Everything known was
-	// dropped and all FileIDs have changed meaning.
+	// dropped, no FileID of before is used again, and snapshots of before show
+	// only what was loaded. To is -1 while there is no table.
 	Recreated bool
 }
 
