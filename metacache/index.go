@@ -88,6 +88,10 @@ type Index interface {
 	ByPath(ctx context.Context, v int64, path string) (File, bool, error)
 	// ByID returns the file that an ID names, in whatever version it lived.
 	ByID(ctx context.Context, id FileID) (File, bool, error)
+	// LastID is the greatest ID assigned so far, 0 before the first. Load and
+	// Apply assign ascending IDs, so what lies between two calls of LastID was
+	// first seen in between.
+	LastID() FileID
 	// Totals sums up version v, from counters.
 	Totals(ctx context.Context, v int64) (Totals, error)
 	Close() error

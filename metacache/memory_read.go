@@ -121,6 +121,13 @@ func (m *Memory) ByID(ctx context.Context, id FileID) (File, bool, error) {
 	return m.files[id].file(), true, nil
 }
 
+// LastID implements Index.
+func (m *Memory) LastID() FileID {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return FileID(len(m.files) - 1)
+}
+
 // Totals implements Index.
 func (m *Memory) Totals(ctx context.Context, v int64) (Totals, error) {
 	s, err := m.version(ctx, v)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/deltafs/deltafs/metacache"
 )
 
 func TestDirMergesDirectoriesAndFiles(t *testing.T) {
@@ -140,23 +142,52 @@ func TestListingOfRandomNamesMatchesLookup(t *testing.T) {
 }
 
 func TestSnapshotOutlivesItsPlaceInTheIndex(t *testing.T) {
-	f := newFixture(t)
-	lines := []string{protocolLine, metadataLine(""), addLine("a", 1)}
-	f.commit(0, lines...)
-	const versions = 3000 // more than the index keeps of one run
-	for v := int64(1); v <= versions; v++ {
+	const versions = 1100 // more than the index keeps of one run
+	f := newFixture(t).plain(addLine("a", 1)).commit(1, removeLine("a"))
+	for v := int64(2); v <= versions; v++ {
 		f.commit(v, `{"commitInfo":{}}`)
 	}
-	table := f.open()
-	first := at(t, table, 0)
-	at(t, table, versions)
-	if got := names(t, first, "", ""); len(got) != 1 {
-		t.Errorf("the first version lists %q", got)
-	}
-	if totals, err := first.Totals(context.Background()); err != nil || totals.Files != 1 {
-		t.Errorf("the first version has %+v, %v", totals, err)
-	}
-	if e, err := first.Lookup(context.Background(), "", "a"); err != nil || e.File == nil {
-		t.Errorf("lookup: %v", err)
+	ctx := context.Background()
+	for name, ask := range map[string]func(*Snapshot, File) error{
+		"dir": func(s *Snapshot, _ File) error {
+			if got := names(t, s, "", ""); len(got) != 1 {
+				return fmt.Errorf("lists %q", got)
+			}
+			return nil
+		},
+		"totals": func(s *Snapshot, _ File) error {
+			totals, err := s.Totals(ctx)
+			if err == nil && totals.Files != 1 {
+				err = fmt.Errorf("has %+v", totals)
+			}
+			return err
+		},
+		"lookup": func(s *Snapshot, _ File) error {
+			_, err := s.Lookup(ctx, "", "a")
+			return err
+		},
+		"id": func(s *Snapshot, file File) error {
+			got, err := s.Table().FileByID(ctx, file.ID)
+			if err == nil && (got.Name != "a" || got.ID != file.ID) {
+				err = fmt.Errorf("is %+v", got)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := f.open()
+			first := at(t, table, 0)
+			file, _, err := first.ByPath(ctx, "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at(t, table, versions)
+			if _, err := table.life.index.Totals(ctx, 0); !errors.Is(err, metacache.ErrNotCovered) {
+				t.Fatalf("the index still holds version 0: %v", err)
+			}
+			if err := ask(first, file); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

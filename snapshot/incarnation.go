@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -28,7 +29,9 @@ type incarnation struct {
 	over    bool
 	listing *listing
 	// headers are those of all covered versions and of some others.
-	headers  map[int64]*header
+	headers map[int64]*header
+	// births say in which version FileIDs were first seen, ascending by ID.
+	births   []birth
 	timeline *timeline
 	// inCommit caches in-commit timestamps by version.
 	inCommit map[int64]int64
@@ -59,10 +62,13 @@ func (n *incarnation) setLog(l *listing) {
 	n.listing = l
 }
 
-func (n *incarnation) end() {
+// end marks the incarnation as over. It returns the FileID after which the
+// next one may begin.
+func (n *incarnation) end() metacache.FileID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.over = true
+	return n.idBase + n.index.LastID()
 }
 
 // alive is an error once another incarnation took this one's place.
@@ -85,6 +91,51 @@ func (n *incarnation) remember(h *header) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.headers[h.version] = h
+}
+
+// birth says that the IDs up to last, from that of the birth before on, were
+// assigned when version was indexed.
+type birth struct {
+	last    metacache.FileID
+	version int64
+}
+
+// indexed notes that the index now holds the version.
+func (n *incarnation) indexed(h *header) {
+	last := n.index.LastID()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.headers[h.version] = h
+	if k := len(n.births); k == 0 || n.births[k-1].last < last {
+		n.births = append(n.births, birth{last, h.version})
+	}
+}
+
+// born returns a version that has the file with this ID of the index.
+func (n *incarnation) born(id metacache.FileID) (int64, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := sort.Search(len(n.births), func(i int) bool { return n.births[i].last >= id })
+	if i == len(n.births) {
+		return 0, false
+	}
+	return n.births[i].version, true
+}
+
+// fileByID finds a file of the index, which may have had to drop its versions.
+func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (metacache.File, bool, error) {
+	f, ok, err := n.index.ByID(ctx, id)
+	if ok || err != nil {
+		return f, ok, err
+	}
+	v, ok := n.born(id)
+	if !ok {
+		return f, false, nil
+	}
+	if _, err := n.files(ctx, v); err != nil {
+		return f, false, err
+	}
+	return n.index.ByID(ctx, id)
 }
 
 // covers reports whether the index holds v.
@@ -263,7 +314,7 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 	if err := r.index.Load(ctx, c.version, r.checkpointFiles(ctx, c, h)); err != nil {
 		return nil, err
 	}
-	r.remember(h)
+	r.indexed(h)
 	return h, nil
 }
 
@@ -301,6 +352,6 @@ func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header
 	if err != nil {
 		return nil, err
 	}
-	r.remember(c.header)
+	r.indexed(c.header)
 	return c.header, nil
 }

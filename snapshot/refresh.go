@@ -103,12 +103,12 @@ func (t *Table) relist(ctx context.Context, life *incarnation) (Event, error) {
 	t.log.Warn("the table was deleted or made again", "op", "refresh", "table", t.name)
 	t.mu.Lock()
 	if life != nil {
-		life.end()
+		t.idBase = life.end()
 		t.retired = append(t.retired, life.index)
 	}
 	t.life = nil
 	if err == nil {
-		t.life = newIncarnation(t, fresh, t.maxID)
+		t.life = newIncarnation(t, fresh, t.idBase)
 	}
 	t.mu.Unlock()
 	return t.announce(true), nil

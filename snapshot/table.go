@@ -29,8 +29,8 @@ type Table struct {
 	retired []metacache.Index
 	// announced is the latest version that Refresh has reported.
 	announced int64
-	// maxID is the greatest FileID shown so far.
-	maxID metacache.FileID
+	// idBase is the FileID after which the next incarnation begins.
+	idBase metacache.FileID
 	// sizes holds what Open found for files whose size is not what the log
 	// says; IDs are unique over all incarnations.
 	sizes map[metacache.FileID]int64
@@ -191,8 +191,8 @@ func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error
 }
 
 // FileByID returns a file that some snapshot has shown (Dir and Name as in the
-// newest version that shows it, if they differ). ErrNotExist also when the
-// index had to forget the file's versions; looking its name up again helps.
+// newest version at hand that shows it, if they differ). ErrNotExist for an ID
+// of a table that was since made again.
 func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error) {
 	life, err := t.current()
 	if err != nil {
@@ -201,7 +201,7 @@ func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error)
 	var f metacache.File
 	ok := id > life.idBase
 	if ok {
-		if f, ok, err = life.index.ByID(ctx, id-life.idBase); err != nil {
+		if f, ok, err = life.fileByID(ctx, id-life.idBase); err != nil {
 			return File{}, t.fault(err)
 		}
 	}
@@ -230,7 +230,6 @@ func (n *incarnation) file(f metacache.File, shown string, version int64) (File,
 	t := n.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.maxID = max(t.maxID, out.ID)
 	if size, ok := t.sizes[out.ID]; ok {
 		out.Size = size
 	}

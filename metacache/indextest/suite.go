@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) metacache.Index) {
 		{"ReAddOfALivePathReplacesIt", testReAdd},
 		{"TombstoneEndsWithReAdd", testTombstone},
 		{"ApplyAgainChangesNothing", testApplyAgain},
+		{"IDsAscend", testIDsAscend},
 		{"FailedLoadLeavesTheIndex", testFailedLoad},
 		{"CancelledContext", testCancelled},
 		{"StoppedIteration", testStopped},
@@ -96,6 +97,24 @@ func testEmpty(t *testing.T, open func(*testing.T) metacache.Index) {
 		if f, ok, err := x.ByID(ctx, id); ok || err != nil {
 			t.Errorf("ByID(%d) = %+v, %v, %v", id, f, ok, err)
 		}
+	}
+}
+
+func testIDsAscend(t *testing.T, open func(*testing.T) metacache.Index) {
+	if last := open(t).LastID(); last != 0 {
+		t.Errorf("an empty index has assigned %d", last)
+	}
+	x, h := start(t, open, file("", "a"), file("", "b"))
+	before := x.LastID()
+	step(t, x, h, commit{added: []metacache.File{file("", "c")}})
+	f, _, err := x.ByPath(t.Context(), 1, "c")
+	if err != nil || f.ID <= before || f.ID > x.LastID() {
+		t.Errorf("c has ID %d, last were %d and %d: %v", f.ID, before, x.LastID(), err)
+	}
+	last := x.LastID()
+	step(t, x, h, commit{gone: []metacache.Gone{gone(file("", "a"))}, added: []metacache.File{file("", "b")}})
+	if x.LastID() != last {
+		t.Errorf("no new file, but the last ID went from %d to %d", last, x.LastID())
 	}
 }
 
