@@ -164,13 +164,22 @@ func (a *accumulator) bounds() (lo, hi any) {
 	}
 	switch a.order {
 	case floatOrder:
-		return a.minF, a.maxF
+		return lowestZero(a.minF), a.maxF + 0
 	case byteOrder:
 		return a.minB, a.maxB
 	case decimalOrder:
 		return a.minD, a.maxD
 	}
 	return a.minI, a.maxI
+}
+
+// lowestZero widens a minimum of zero to -0: to some readers -0 is less than
+// +0, to others they are equal. Adding 0 does the same for a maximum.
+func lowestZero(v float64) float64 {
+	if v == 0 {
+		return math.Copysign(0, -1)
+	}
+	return v
 }
 
 // footer adds the bounds of a footer and reports whether they can be trusted.
@@ -254,16 +263,15 @@ func (a *accumulator) addInt(v int64) {
 	a.some = true
 }
 
-// addFloat orders -0 before +0, as some readers do.
 func (a *accumulator) addFloat(v float64) {
 	if math.IsNaN(v) {
 		a.unusable = true
 		return
 	}
-	if !a.some || v < a.minF || v == 0 && a.minF == 0 && math.Signbit(v) {
+	if !a.some || v < a.minF {
 		a.minF = v
 	}
-	if !a.some || v > a.maxF || v == 0 && a.maxF == 0 && !math.Signbit(v) {
+	if !a.some || v > a.maxF {
 		a.maxF = v
 	}
 	a.some = true

@@ -146,7 +146,8 @@ func TestStatsTrustFootersOnlyWhereRight(t *testing.T) {
 		{[]float64{2, 1, 3}, 1.0, 3.0},
 		{[]float64{math.Inf(-1), 0, math.Inf(1)}, math.Inf(-1), math.Inf(1)},
 		{[]float64{0, negativeZero, 0}, negativeZero, 0.0},
-		{[]float64{negativeZero, 0}, negativeZero, 0.0},
+		{[]float64{0, 1}, negativeZero, 1.0},
+		{[]float64{-1, negativeZero}, -1.0, 0.0},
 	} {
 		rows := make([]floats, len(test.values))
 		for i, v := range test.values {
@@ -156,8 +157,10 @@ func TestStatsTrustFootersOnlyWhereRight(t *testing.T) {
 		if s.Min != test.lo || s.Max != test.hi {
 			t.Errorf("%v: %+v", test.values, s)
 		}
-		if lo, ok := s.Min.(float64); ok && math.Signbit(lo) != math.Signbit(test.lo.(float64)) {
-			t.Errorf("%v: wrong sign of %v", test.values, lo)
+		for _, pair := range [][2]any{{s.Min, test.lo}, {s.Max, test.hi}} {
+			if f, ok := pair[0].(float64); ok && math.Signbit(f) != math.Signbit(pair[1].(float64)) {
+				t.Errorf("%v: wrong sign of %v", test.values, f)
+			}
 		}
 	}
 
