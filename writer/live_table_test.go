@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/parquet-go/parquet-go"
 )
@@ -139,5 +141,194 @@ func TestRefusedFileFailsTheWriteAndIsKept(t *testing.T) {
 	s.CloseHandle(true)
 	if w.Live().Version() != 0 {
 		t.Errorf("version is %d", w.Live().Version())
+	}
+}
+
+// openPartitioned makes a table partitioned by k.
+func openPartitioned(t *testing.T, o Options) (*Table, *snapshot.Table, string) {
+	t.Helper()
+	dir := t.TempDir()
+	meta := testMetadata()
+	meta.PartitionColumns = []string{"k"}
+	localTable(t, dir, actions{testProtocol(1, 2), meta})
+	table := openTable(t, dir)
+	w, err := Open(context.Background(), table, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close(context.Background()) })
+	return w, table, dir
+}
+
+// valuesFile is a file with column v alone.
+func valuesFile(t *testing.T, values ...int64) []byte {
+	t.Helper()
+	type row struct {
+		V *int64 `parquet:"v,optional"`
+	}
+	var b bytes.Buffer
+	rows := make([]row, len(values))
+	for i := range values {
+		rows[i].V = &values[i]
+	}
+	if err := parquet.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestDroppedFileGetsTheValuesOfItsDirectory(t *testing.T) {
+	ctx := context.Background()
+	w, table, dir := openPartitioned(t, Options{})
+	l := w.Live()
+	for name, want := range map[string]*string{
+		"k=a b%2Fc%3Dd%25e":            ptr("a b/c=d%e"),
+		"K=upper":                      ptr("upper"),
+		"k=":                           nil,
+		"k=__HIVE_DEFAULT_PARTITION__": nil,
+	} {
+		if err := l.Mkdir(ctx, "", name); err != nil && !errors.Is(err, ErrExist) {
+			t.Fatal(err)
+		}
+		file := strings.Trim(name, "%=") + ".parquet"
+		if err := copyIn(l, Caller{PID: 1}, name, file, valuesFile(t, 1)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		n, err := l.Lookup(ctx, Caller{PID: 1}, name, file)
+		if err != nil || n.File == nil {
+			t.Fatalf("%s: %+v, %v", name, n, err)
+		}
+		got, ok := n.File.Add.PartitionValues["k"]
+		if !ok || (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%s: partition values are %v", name, n.File.Add.PartitionValues)
+		}
+		r, err := table.Open(ctx, *n.File)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r.Close()
+	}
+	var names []string
+	for e, err := range l.List(ctx, "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, e.Name)
+	}
+	if got := strings.Join(names, " "); got != "k=__HIVE_DEFAULT_PARTITION__ k=a b%2Fc%3Dd%25e k=upper" {
+		t.Errorf("listed %q", got)
+	}
+	err := copyIn(l, Caller{PID: 1}, "", "root.parquet", valuesFile(t, 1))
+	if !errors.Is(err, ErrMisfit) || !strings.Contains(fault.Hint(err), "k=<value>") {
+		t.Errorf("at the root: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "k=a b%2Fc%3Dd%25e")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplaceRenameAndRemoveInATable(t *testing.T) {
+	ctx := context.Background()
+	var events []snapshot.Event
+	var w *Table
+	w, _, _ = openPartitioned(t, Options{OnRefresh: func(ctx context.Context, ev snapshot.Event) {
+		events = append(events, ev)
+		w.Live().Refreshed(ctx, ev)
+	}})
+	l := w.Live()
+	k := newKernel(l, 1)
+	k.run(t, "mkdir k=a; mkdir k=b")
+	if err := copyIn(l, Caller{PID: 1}, "k=a", "x.parquet", valuesFile(t, 1)); err != nil {
+		t.Fatal(err)
+	}
+	k.run(t, "open h k=a/x.parquet trunc")
+	s := k.handles["h"].s
+	if _, err := s.WriteAt(ctx, valuesFile(t, 2, 3), 0); err != nil {
+		t.Fatal(err)
+	}
+	k.run(t, "flush h; close h; rename k=a/x.parquet k=a/y.parquet; rename k=a/y.parquet k=b/z.parquet; !noent stat k=a; unlink k=b/z.parquet; rmdir k=b")
+	want := []string{"WRITE", "WRITE", "Manual Update", "WRITE", "DELETE"}
+	for v, op := range want {
+		got, ok := commitOperation(t, w, int64(v+1))
+		if !ok || got != op {
+			t.Errorf("version %d is %q, want %q", v+1, got, op)
+		}
+	}
+	if l.Version() != int64(len(want)) || len(events) == 0 || events[len(events)-1].To != l.Version() {
+		t.Errorf("version %d, events %+v", l.Version(), events)
+	}
+}
+
+func commitOperation(t *testing.T, w *Table, v int64) (string, bool) {
+	t.Helper()
+	as, err := w.table.ReadCommit(context.Background(), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range as {
+		if info, ok := a.(*action.CommitInfo); ok {
+			return info.Operation()
+		}
+	}
+	return "", false
+}
+
+func TestInterruptedCommitIsFoundInTheLog(t *testing.T) {
+	ctx := context.Background()
+	w, _, dir := openLiveTable(t, Options{})
+	if err := copyIn(w.Live(), Caller{PID: 1}, "", "x.parquet", tableFile(t, 1)); err != nil {
+		t.Fatal(err)
+	}
+	n, err := w.Live().Lookup(ctx, Caller{}, "", "x.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newKernel(w.Live(), 1).run(t, "unlink x.parquet; syncdir") // it is in the log no more, but was
+	// What a mount leaves that dies between the commit and its end.
+	mount := filepath.Join(dir, areaDir, mountsDir, "dead")
+	if err := os.MkdirAll(mount, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		lockFile: "", "s1": "committed bytes", "s2": "other bytes",
+		"s1.json": `{"dir":"","name":"x.parquet","state":"publishing","object":"` + n.File.Add.Path + `","path":"` + n.File.Add.Path + `","base":0}`,
+		"s2.json": `{"dir":"","name":"y.parquet","state":"publishing","object":"part-none.parquet","path":"part-none.parquet","base":0}`,
+	} {
+		if err := os.WriteFile(filepath.Join(mount, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := Open(ctx, openTable(t, dir), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close(ctx)
+	rejected, err := next.Live().Rejected(ctx)
+	if err != nil || len(rejected) != 1 || rejected[0].Wanted != "y.parquet" {
+		t.Errorf("rejected are %+v, %v", rejected, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, n.File.Add.Path)); err != nil {
+		t.Errorf("a data file of version 1: %v", err)
+	}
+}
+
+func TestJoinedFilesAreRefusedAtTheWriteThatJoinsThem(t *testing.T) {
+	ctx := context.Background()
+	w, _, _ := openLiveTable(t, Options{})
+	s, err := w.Live().Create(ctx, Caller{}, "", "x.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.CloseHandle(true)
+	one := tableFile(t, 1)
+	if _, err := s.WriteAt(ctx, one, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.WriteAt(ctx, tableFile(t, 2), int64(len(one)))
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "joined") {
+		t.Fatalf("write: %v", err)
+	}
+	if w.Live().Version() != 0 {
+		t.Errorf("version %d", w.Live().Version())
 	}
 }

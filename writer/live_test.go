@@ -621,3 +621,118 @@ func TestUnmountKeepsIncompleteFiles(t *testing.T) {
 		t.Errorf("rejected are %+v, %v", files, err)
 	}
 }
+
+func TestHandleWhoseWriteFailedNeverCommits(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "old.parquet", "A")
+	k := newKernel(l, 1)
+	for _, name := range []string{"x.parquet", "old.parquet"} {
+		k.run(t, fmt.Sprintf("create h %s trunc; write h B 0 half", name))
+		s := k.handles["h"].s
+		broken, err := os.Open(os.DevNull) // no write to it succeeds
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := s.file
+		s.file = broken
+		first := k.step(strings.Fields("write h B half"))
+		s.file = good
+		broken.Close()
+		if first == nil {
+			t.Fatal("the write succeeded")
+		}
+		for _, step := range []string{"write h B half", "flush h", "sync h", "write h B"} {
+			if err := k.step(strings.Fields(step)); !errors.Is(err, errors.Unwrap(first)) {
+				t.Errorf("%s: %v, want %v", step, err, first)
+			}
+		}
+		k.run(t, "close h")
+		// Once it is closed, the name can be written anew.
+		k.run(t, fmt.Sprintf("create h %s trunc; truncate h 0; write h C; flush h; close h", name))
+	}
+	if got := back.contents(t); len(got) != 2 || got["x.parquet"] != string(content("C")) || got["old.parquet"] != string(content("C")) {
+		t.Errorf("table holds %q", got)
+	}
+	if err := l.close(ctx); !errors.Is(err, ErrIncomplete) {
+		t.Errorf("close says %v", err)
+	}
+}
+
+func TestFailedPublishingIsReportedAndRepeated(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	back.publishErr = errDisk
+	k := newKernel(l, 1)
+	k.run(t, "create h x.parquet; write h A; !disk flush h")
+	back.publishErr = nil
+	k.run(t, "flush h; close h")
+	if back.commits() != 1 {
+		t.Errorf("%d commits", back.commits())
+	}
+	checkClosed(t, l, back)
+}
+
+func TestUnwritableTableFailsAtCreate(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	back.writableErr = fault.New(ErrReadOnly, "table feature nobody knows")
+	newKernel(l, 1).run(t, "!readonly create h y.parquet; !readonly open h x.parquet; !readonly mkdir .rp; !readonly unlink x.parquet")
+}
+
+func TestFileIsCheckedAgainAfterASchemaChange(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	k := newKernel(l, 1)
+	k.run(t, "create h x.parquet; write h A")
+	judged := back.judged
+	meta := *back.versions[0].meta
+	meta.SchemaString = "another"
+	back.versions[0].meta = &meta
+	k.run(t, "flush h; close h")
+	if back.judged != judged+1 || back.commits() != 1 {
+		t.Errorf("checked %d times, %d commits", back.judged-judged, back.commits())
+	}
+}
+
+func TestWriterTimeIsKeptInTheTags(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	newKernel(l, 1).run(t, "create h x.parquet; write h A; mtime h; flush h; close h; create g y.parquet; mtime g; write g B; flush g; close g")
+	kept := back.log[1][0].(*action.Add).Tags[snapshot.TagModTime]
+	if want := time.Unix(1e9, 0).UTC().Format(time.RFC3339Nano); kept == nil || *kept != want {
+		t.Errorf("kept %v, want %s", kept, want)
+	}
+	if late := back.log[2][0].(*action.Add).Tags[snapshot.TagModTime]; late != nil {
+		t.Errorf("a write after it leaves %s", *late)
+	}
+}
+
+func TestMovedScratchDirectoryTakesItsFilesAlong(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	newKernel(l, 1).run(t, "mkdir _temporary; mkdir _temporary/0; mkdir _temporary/0/a; create h _temporary/0/a/x.parquet; write h A; flush h; close h;"+
+		"rename _temporary/0/a _temporary/0/b; !noent stat _temporary/0/a; !noent stat _temporary/0/a/x.parquet;"+
+		"!reserved rename _temporary/0 out; !reserved rename _temporary/0 _temporary/0/b/c; !notempty rmdir _temporary/0;"+
+		"rename _temporary/0/b/x.parquet x.parquet")
+	if got := back.contents(t); got["x.parquet"] != string(content("A")) {
+		t.Errorf("table holds %q", got)
+	}
+}
+
+func TestTableMadeAnewHidesNothing(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{Grace: time.Hour})
+	put(t, l, "x.parquet", "A")
+	newKernel(l, 1).run(t, "mkdir .rp; unlink x.parquet; create h y.parquet; write h B 0 half")
+	fresh := newFakeBack(t)
+	back.versions, back.log, back.shown = fresh.versions, fresh.log, 0
+	l.Refreshed(ctx, snapshot.Event{From: 1, To: 0, Recreated: true})
+	newKernel(l, 1).run(t, "!noent stat x.parquet; stat y.parquet; create g x.parquet; write g C; flush g; close g; stat x.parquet")
+	if l.Version() != 1 {
+		t.Errorf("version is %d", l.Version())
+	}
+}

@@ -120,17 +120,18 @@ func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
 		return nil, err
 	}
 	spec := &TxnSpec{Operation: "WRITE"}
-	for _, old := range []*snapshot.File{p.b.replaces, p.b.drops} {
-		if old == nil {
-			continue
-		}
-		now, err := p.live.current(ctx, v, *old)
+	if p.b.replaces != nil {
+		old, err := p.live.current(ctx, v, *p.b.replaces)
 		if err != nil {
 			return nil, err
 		}
-		spec.remove(now.Add)
+		spec.remove(old.Add)
 	}
-	left, err := p.live.stillLive(ctx, v, p.removes)
+	removes := p.removes
+	if p.b.drops != nil {
+		removes = append(slices.Clone(removes), *p.b.drops)
+	}
+	left, err := p.live.stillLive(ctx, v, removes)
 	if err != nil {
 		return nil, err
 	}

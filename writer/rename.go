@@ -99,7 +99,7 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 	}
 	b := binding{place: m.to, name: m.newName, bound: true, replaces: target.File, process: m.process}
 	if old := s.binding(); b.commits() && old.replaces != nil {
-		b.drops = old.replaces
+		b.drops = &unlinked{file: *old.replaces, key: m.oldKey(), seen: l.Version()}
 	} else if b.commits() {
 		b.drops = old.drops
 	}

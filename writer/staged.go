@@ -98,7 +98,7 @@ type binding struct {
 	process  uint32
 	// drops is a committed file that goes with the commit too: the one whose
 	// place the file was to take before it was renamed.
-	drops *snapshot.File
+	drops *unlinked
 }
 
 func (b binding) key() key { return b.place.key(b.name) }
