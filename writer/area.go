@@ -178,7 +178,7 @@ func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
 	a.last++
 	n := a.last
 	a.mu.Unlock()
-	if err := a.note(n, m, false); err != nil {
+	if err := a.note(n, m); err != nil {
 		return 0, nil, err
 	}
 	f, err := dir.OpenFile(slotName(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
@@ -231,9 +231,9 @@ func (a *area) reopen(n uint64) (*os.File, error) {
 	return dir.OpenFile(slotName(n), os.O_RDWR, 0)
 }
 
-// note replaces what is recorded about a staged file; durable waits for the
-// disk.
-func (a *area) note(n uint64, m stagedMeta, durable bool) error {
+// note replaces what is recorded about a staged file. It outlives this
+// process; to outlive the machine it needs settleNote.
+func (a *area) note(n uint64, m stagedMeta) error {
 	dir, err := a.open()
 	if err != nil {
 		return err
@@ -242,7 +242,20 @@ func (a *area) note(n uint64, m stagedMeta, durable bool) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(dir, slotName(n)+metaSuffix, text, durable)
+	return writeFile(dir, slotName(n)+metaSuffix, text, false)
+}
+
+// settleNote makes what is recorded durable.
+func (a *area) settleNote(n uint64) error {
+	dir, err := a.open()
+	if err != nil {
+		return err
+	}
+	f, err := dir.Open(slotName(n) + metaSuffix)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), syncDir(dir))
 }
 
 // drop removes a staged file.

@@ -311,7 +311,7 @@ func (l *Live) record(s *Staged) {
 	if slot == 0 {
 		return
 	}
-	if err := l.area.note(slot, s.meta(), false); err != nil {
+	if err := l.area.note(slot, s.meta()); err != nil {
 		l.opts.Report("rename", s.binding().key().String(), fault.Wrap(ErrUnsure, err, "cannot record the new name"))
 	}
 }

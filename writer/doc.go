@@ -1,10 +1,10 @@
 // Package writer is the write side of a Delta table: what may be written, what
 // the files dropped into current/ become, and how a commit is made.
 //
-// [Table.Commit] is the only way to commit a [TxnSpec]. [Live] is the tree under current/: the
-// newest snapshot overlaid with what this mount has not committed yet (staged
-// files, unlinked names, made directories). [Staged] is one file being
-// written; its bytes decide when it is complete.
+// [Table.Commit] is the only way to commit a [TxnSpec]. [Live] is the tree
+// under current/: the newest snapshot overlaid with what this mount has not
+// committed yet (staged files, unlinked names, made directories). [Staged] is
+// one file being written; its bytes decide when it is complete.
 //
 // Invariants:
 //   - data is durable before the log entry exists, and the log entry is made
@@ -21,7 +21,27 @@
 // txnId compared; if even that fails the error is [ErrUnsure], and any other
 // error means that nothing was committed.
 //
+// A staged file is open until every byte of it was written and they are a
+// Parquet file that fits the table; then it is complete, checked and durable.
+// It is committed at the next flush, sync, rename or link under a data name,
+// and sealed. A replacement is bound to the add.path that it replaces when it
+// is opened, and until it commits only the process that writes it sees it. A
+// refused file loses its name and moves to the rejected ones. Unlinks of
+// committed files are collected and committed as one; those of a process that
+// is writing a file go into the commit of that file. What a mount that died
+// left in .deltafs is sorted out when the table is opened: a file that was
+// being committed is committed if the log says so, and rejected if not.
+//
 // The package knows nothing of FUSE and errno. Locks, outer to inner:
-// Live.mu, Staged.mu, the commit turn; the turn alone is held while storage
-// works, and waiting for it can be cancelled.
+//
+//   - Staged.op: one write, check, rename or commit of a file at a time;
+//   - the lock of a name (Live.keys): one commit under a name at a time;
+//   - burst.flushing: one commit of unlinks at a time;
+//   - the commit turn, whose wait can be cancelled;
+//   - Live.syncing: one move to a newer version at a time;
+//   - Live.mu, then Staged.mu, burst.mu and area.mu, which are held for moments
+//     and, but for opening a file, never during I/O.
+//
+// So a write or commit of one file never makes a lookup, a listing or another
+// file wait.
 package writer

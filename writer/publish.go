@@ -196,7 +196,8 @@ func sameMetadata(a, b *action.Metadata) bool {
 }
 
 // publish makes the bytes a data file of the table, once. That it may exist is
-// on disk first, so that a crash loses track of nothing.
+// recorded first, so that a crash loses track of nothing, and both are durable
+// before the commit.
 func (p *publication) publish(ctx context.Context, v view, verdict *verdict) error {
 	if p.modified != 0 {
 		return nil
@@ -208,11 +209,13 @@ func (p *publication) publish(ctx context.Context, v view, verdict *verdict) err
 	p.s.mu.Lock()
 	slot := p.s.slot
 	p.s.mu.Unlock()
-	if err := p.live.area.note(slot, m, true); err != nil {
+	if err := p.live.area.note(slot, m); err != nil {
 		return err
 	}
 	p.object, p.addPath = object, addPath
-	return p.s.use(ctx, func() error {
+	noted := make(chan error, 1)
+	go func() { noted <- p.live.area.settleNote(slot) }()
+	err := p.s.use(ctx, func() error {
 		if err := p.live.back.Publish(ctx, p.s.file, object); err != nil {
 			return err
 		}
@@ -222,6 +225,7 @@ func (p *publication) publish(ctx context.Context, v view, verdict *verdict) err
 		}
 		return err
 	})
+	return errors.Join(err, <-noted)
 }
 
 // add is the action that puts the file into the table under its name.
