@@ -52,10 +52,10 @@ func (c *cursor) row(visit func(v *parquet.Value)) error {
 	}
 	for first := true; ; first = false {
 		v, err := c.peek()
-		if err == io.EOF && !first {
+		if errors.Is(err, io.EOF) && !first {
 			return nil
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return errors.New("a column ends before its row group")
 		}
 		if err != nil || (!first && v.RepetitionLevel() == 0) {
@@ -78,9 +78,9 @@ func (c *cursor) peek() (*parquet.Value, error) {
 		n, err := c.values.ReadValues(c.buf[:cap(c.buf)])
 		c.buf, c.next = c.buf[:n], 0
 		switch {
-		case err == io.EOF && n == 0:
+		case errors.Is(err, io.EOF) && n == 0:
 			c.release()
-		case err != nil && err != io.EOF:
+		case err != nil && !errors.Is(err, io.EOF):
 			return nil, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 )
 
 // checkpointRow is one action of a classic checkpoint.
@@ -86,10 +87,15 @@ func writeCheckpoint(t *testing.T, f *fixture, v int64, rows ...checkpointRow) {
 	f.write(checkpointName(v), encodeCheckpoint(t, rows...))
 }
 
-func encodeCheckpoint(t *testing.T, rows ...checkpointRow) string {
+func encodeCheckpoint(t testing.TB, rows ...checkpointRow) string {
+	t.Helper()
+	return encodeCheckpointWith(t, &parquet.Snappy, rows...)
+}
+
+func encodeCheckpointWith(t testing.TB, codec compress.Codec, rows ...checkpointRow) string {
 	t.Helper()
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[checkpointRow](&out, parquet.MaxRowsPerRowGroup(3))
+	w := parquet.NewGenericWriter[checkpointRow](&out, parquet.MaxRowsPerRowGroup(3), parquet.Compression(codec))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +249,38 @@ func TestV2ContentUnderAClassicNameIsNoticed(t *testing.T) {
 	_, err := f.open().At(context.Background(), 2)
 	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "v2Checkpoint") {
 		t.Errorf("files in sidecars are overlooked: %v", err)
+	}
+}
+
+func TestV2JSONCheckpointIsRefusedByName(t *testing.T) {
+	f := newFixture(t).write(logDir+"/00000000000000000007.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", strings.Join([]string{
+		`{"checkpointMetadata":{"version":7}}`,
+		`{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint"],"writerFeatures":["v2Checkpoint"]}}`,
+		metadataLine(""), `{"sidecar":{"path":"x.parquet","sizeInBytes":1,"modificationTime":1}}`,
+	}, "\n"))
+	table := f.open()
+	if _, err := table.At(context.Background(), 7); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "v2Checkpoint") {
+		t.Errorf("read: %v", err)
+	}
+	if p, m, err := table.Header(context.Background(), 7); err != nil || p.MinReaderVersion != 3 || m.ID != "a-b" {
+		t.Errorf("header %v, %v, %v", p, m, err)
+	}
+}
+
+func TestCheckpointWithABrokenCodecIsPassedOver(t *testing.T) {
+	f := threeVersions(t)
+	f.write(checkpointName(2), encodeCheckpointWith(t, &parquet.Lz4Raw,
+		checkpointRow{Protocol: plainProtocol()}, checkpointRow{Metadata: plainMetadata()}, checkpointRow{Add: plainAdd("wrong")}))
+	wantPaths(t, f.open(), 2, "b c")
+}
+
+func TestCheckpointCodecs(t *testing.T) {
+	for name, codec := range map[string]compress.Codec{
+		"none": &parquet.Uncompressed, "snappy": &parquet.Snappy, "gzip": &parquet.Gzip, "zstd": &parquet.Zstd, "brotli": &parquet.Brotli,
+	} {
+		f := newFixture(t).write(checkpointName(2), encodeCheckpointWith(t, codec,
+			checkpointRow{Protocol: plainProtocol()}, checkpointRow{Metadata: plainMetadata()}, checkpointRow{Add: plainAdd(name)}))
+		wantPaths(t, f.open(), 2, name)
 	}
 }
 

@@ -28,7 +28,7 @@ func scanActions(ctx context.Context, object store.Object, visit func(action.Act
 	in := &cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)}
 	for r := action.NewReader(in); ; {
 		a, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {

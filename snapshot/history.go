@@ -109,7 +109,7 @@ func commitInfoLine(in *bufio.Reader) (line []byte, more bool, err error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return line, false, nil
 		default:
 			return line, err == nil, err

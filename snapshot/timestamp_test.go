@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"time"
+	_ "time/tzdata" // for machines without zone files
 )
 
 func TestParseTimeSpellings(t *testing.T) {
@@ -74,7 +75,7 @@ func TestParseTimeSpellings(t *testing.T) {
 func TestParseTimeTakesTheLocationsRules(t *testing.T) {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
-		t.Skip("no time zone data")
+		t.Fatal(err)
 	}
 	winter, _ := ParseTime("2024-01-15", paris)
 	summer, _ := ParseTime("2024-07-15", paris)
