@@ -84,7 +84,7 @@ func (f *FS) notifyChanges(inc *incarnation, from, to int64) {
 	dirs[""], _ = f.nodes.idOf(inc.liveDir("").key())
 	for _, id := range dirs {
 		if id != 0 {
-			k.InodeNotify(id, 0, 0)
+			k.InodeNotify(id, -1, 0)
 		}
 	}
 }
