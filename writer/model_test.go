@@ -21,6 +21,7 @@ type modelFile struct {
 	drops             string // committed name that goes with its commit
 	sealed            bool
 	writers           int
+	closed            bool // flushed since the last write
 }
 
 func (f *modelFile) complete() bool {
@@ -31,7 +32,7 @@ func (f *modelFile) resize(n int) {
 	for len(f.data) < n {
 		f.data, f.written = append(f.data, 0), append(f.written, false)
 	}
-	f.data, f.written, f.touched = f.data[:n], f.written[:n], true
+	f.data, f.written, f.touched, f.closed = f.data[:n], f.written[:n], true, false
 }
 
 // model is what current/ should be for the one process that works in it: the
@@ -87,6 +88,7 @@ func (m *model) truncate(f *modelFile, n int) error {
 
 // finish is flush and sync: it commits what is complete.
 func (m *model) finish(f *modelFile, sync bool) error {
+	f.closed = f.closed || !sync
 	switch {
 	case f.sealed || f.name == "" || !isData(f.name) || len(f.data) == 0 || !f.touched:
 		return nil
@@ -132,6 +134,9 @@ func (m *model) rename(from, to string) error {
 	f, data := m.staged[from], m.table[from]
 	if f == nil && data == "" {
 		return ErrNotExist
+	}
+	if f != nil && isData(to) && !f.complete() && len(f.data) > 0 && (f.writers == 0 || f.closed) {
+		return ErrIncomplete
 	}
 	if old := m.staged[to]; old != nil {
 		old.name = ""
@@ -191,7 +196,10 @@ func runModel(t *testing.T, seed uint64) {
 			t.Fatalf("seed %d: %s after\n%q", seed, diff, history)
 		}
 	}
-	for h := range maps.Clone(m.handles) {
+	for h, f := range maps.Clone(m.handles) {
+		if want, got := m.finish(f, false), k.step([]string{"flush", h}); !errors.Is(got, want) {
+			t.Fatalf("seed %d: last flush of %s: got %v, want %v after\n%q", seed, h, got, want, history)
+		}
 		m.close(h)
 		_ = k.step([]string{"close", h})
 	}
@@ -249,8 +257,11 @@ func randomStep(rnd *rand.Rand, k *kernel, m *model, i int) (step string, got, w
 		want = m.finish(m.handles[h], sync)
 		do(map[bool]string{true: "sync", false: "flush"}[sync], h)
 	case 9:
+		// The kernel flushes what it closes.
+		want = m.finish(m.handles[h], false)
+		do("flush", h)
 		m.close(h)
-		do("close", h)
+		_ = k.step([]string{"close", h})
 	}
 	return step, got, want
 }

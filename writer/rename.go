@@ -84,8 +84,9 @@ func (l *Live) moveTarget(ctx context.Context, m move, noReplace bool) (Node, er
 }
 
 // renameStaged gives a staged file another name, and commits it there if it is
-// complete. An incomplete one takes the name along; a committed file of that
-// name stays until the newcomer commits.
+// complete. An empty one, and an incomplete one that is still being written,
+// takes the name along; a committed file of that name stays until the newcomer
+// commits.
 func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bool) error {
 	s.op.Lock()
 	defer s.op.Unlock()
@@ -108,6 +109,11 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 		if committed, err = l.commitMoved(ctx, s, b); err != nil {
 			return err
 		}
+		if !committed && s.isLeft() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.errIncomplete()
+		}
 	}
 	if target.Staged != nil {
 		l.vanish(target.Staged, m.newKey())
@@ -122,6 +128,13 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 		l.record(s)
 	}
 	return nil
+}
+
+// isLeft reports whether the file has bytes and nobody is writing it.
+func (s *Staged) isLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size > 0 && (s.writers == 0 || s.closed)
 }
 
 // renamable reports whether the file still has its old name and may take

@@ -50,6 +50,9 @@ type Staged struct {
 	timeSet, touched bool
 
 	readers, writers int
+	// closed: no write since the last close(2) of a handle that writes. The
+	// kernel tells the end of a handle itself some time later.
+	closed bool
 	// verdict of a complete file; result of one that failed. retry says that
 	// every handle from before a failed write is closed.
 	verdict *verdict

@@ -18,11 +18,12 @@ func (s *Staged) Flush(ctx context.Context) error {
 	s.op.Lock()
 	defer s.op.Unlock()
 	done, err := s.finish(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	if err != nil || done != missing {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.writers != 1 {
 		return nil
 	}

@@ -149,7 +149,7 @@ func (s *Staged) changeable() error {
 
 // changed notes that the bytes changed; s.mu is held.
 func (s *Staged) changed() {
-	s.touched = true
+	s.touched, s.closed = true, false
 	s.modTime, s.timeSet = time.Now(), false
 	s.verdict = nil
 	if s.state == stateComplete {
