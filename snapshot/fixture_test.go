@@ -95,6 +95,11 @@ func (f *fixture) remove(name string) {
 	}
 }
 
+func (f *fixture) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(f.dir, name))
+	return err == nil
+}
+
 func (f *fixture) setTime(name string, at time.Time) {
 	f.t.Helper()
 	if err := os.Chtimes(filepath.Join(f.dir, name), at, at); err != nil {
