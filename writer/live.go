@@ -93,7 +93,7 @@ func (l *Live) close(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 	for _, s := range left {
-		err = errors.Join(err, s.giveUp(ctx))
+		err = errors.Join(err, s.giveUp())
 	}
 	return errors.Join(err, l.area.close())
 }

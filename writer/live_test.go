@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -610,11 +611,15 @@ func TestRejectedFilesAreListedAndRemoved(t *testing.T) {
 
 func TestUnmountKeepsIncompleteFiles(t *testing.T) {
 	back := newFakeBack(t)
-	l := back.open(t, Options{})
+	var reports []string
+	l := back.open(t, Options{Report: func(op, name string, err error) { reports = append(reports, op+" "+name) }})
 	newKernel(l, 1).run(t, "create a x.parquet; write a A 0 half; close a; create b empty.parquet; close b; create c .tmp; write c A; close c; create d _SUCCESS; write d TEXT; close d")
-	err := l.close(context.Background())
-	if !errors.Is(err, ErrIncomplete) {
+	if err := l.close(context.Background()); err != nil {
 		t.Errorf("close says %v", err)
+	}
+	slices.Sort(reports)
+	if got := strings.Join(reports, ", "); got != "unmount .tmp, unmount x.parquet" {
+		t.Errorf("reported: %s", got)
 	}
 	files, err := l.Rejected(context.Background())
 	if err != nil || len(files) != 2 || files[1].Wanted != "x.parquet" || files[1].Reason != "unmounted before it was complete" {
@@ -622,8 +627,20 @@ func TestUnmountKeepsIncompleteFiles(t *testing.T) {
 	}
 }
 
+func TestUnmountSaysWhatItCouldNotCommit(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	back.commitErr = func(*TxnSpec) (error, bool) { return errDisk, false }
+	newKernel(l, 1).run(t, "create h x.parquet; write h A; !disk flush h; close h")
+	if err := l.close(context.Background()); !errors.Is(err, ErrIncomplete) {
+		t.Errorf("close says %v", err)
+	}
+	if files, err := l.Rejected(context.Background()); err != nil || len(files) != 1 {
+		t.Errorf("rejected are %+v, %v", files, err)
+	}
+}
+
 func TestHandleWhoseWriteFailedNeverCommits(t *testing.T) {
-	ctx := context.Background()
 	back := newFakeBack(t)
 	l := back.open(t, Options{})
 	put(t, l, "old.parquet", "A")
@@ -655,9 +672,7 @@ func TestHandleWhoseWriteFailedNeverCommits(t *testing.T) {
 	if got := back.contents(t); len(got) != 2 || got["x.parquet"] != string(content("C")) || got["old.parquet"] != string(content("C")) {
 		t.Errorf("table holds %q", got)
 	}
-	if err := l.close(ctx); !errors.Is(err, ErrIncomplete) {
-		t.Errorf("close says %v", err)
-	}
+	checkClosed(t, l, back)
 }
 
 func TestFailedPublishingIsReportedAndRepeated(t *testing.T) {

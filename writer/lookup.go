@@ -19,10 +19,13 @@ func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, er
 	if strings.EqualFold(name, "_delta_log") {
 		return Node{}, l.reserved(name)
 	}
-	process := l.callers.process(c)
 	v, p, err := l.at(ctx, dir)
 	if err != nil {
 		return Node{}, err
+	}
+	var process uint32
+	if l.contested(p.key(name)) {
+		process = l.callers.process(c)
 	}
 	n, ok := l.lookupOwn(v, p, name, c, process)
 	if ok {
@@ -39,7 +42,7 @@ func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, er
 		return n, err
 	}
 	if l.takeWant(c, *n.File) {
-		return l.bindReplacement(ctx, p, name, process, *n.File)
+		return l.bindReplacement(ctx, p, name, l.callers.process(c), *n.File)
 	}
 	n.Private = l.contested(p.key(name))
 	return n, nil

@@ -67,8 +67,9 @@ func rejectionOf(k key, cause error) rejection {
 }
 
 // giveUp ends a file at unmount: bytes that were not committed are kept among
-// the rejected ones.
-func (s *Staged) giveUp(ctx context.Context) error {
+// the rejected ones. It returns an error only for a file that was ready to be
+// committed; of the others its writer knows, and the report tells.
+func (s *Staged) giveUp() error {
 	s.op.Lock()
 	defer s.op.Unlock()
 	b := s.binding()
@@ -82,14 +83,20 @@ func (s *Staged) giveUp(ctx context.Context) error {
 		s.live.area.drop(slot)
 		return nil
 	}
-	why := s.live.fault(ErrIncomplete, b.key().String(), "unmounted before it was complete")
+	reason, ready := "unmounted before it was complete", false
 	switch {
 	case !b.commits():
-		why = s.live.fault(ErrIncomplete, b.key().String(), "unmounted while it had a temporary name")
+		reason = "unmounted while it had a temporary name"
 	case st == stateComplete:
-		why = s.live.fault(ErrIncomplete, b.key().String(), "unmounted before it was committed")
+		reason, ready = "unmounted before it was committed", true
 	}
-	return s.live.refuse(s, why.WithHint("copy it again if its rows are wanted"))
+	err := s.live.refuse(s, s.live.fault(ErrIncomplete, b.key().String(), "%s", reason).
+		WithHint("its bytes are kept among the rejected files"))
+	if ready {
+		return err
+	}
+	s.live.opts.Report("unmount", b.key().String(), err)
+	return nil
 }
 
 // isMarker reports whether a scratch file is of no use without the program

@@ -173,14 +173,14 @@ func (l *Live) takeOut(ctx context.Context, f snapshot.File, m move, b binding) 
 		}
 		return removalSpec([]unlinked{{file: now}}), nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrUnsure) {
 		l.area.drop(s.slot)
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bindTo(s, b)
-	return nil
+	return err
 }
 
 // scratchCopy makes a staged file with the bytes of a committed one: a second
