@@ -31,7 +31,7 @@ type oracle struct {
 // plain says that nothing in the table may be refused.
 func (o *oracle) plain() bool {
 	return (o.Class == "ok" || o.Class == "log-only") && !slices.ContainsFunc(o.Features, func(f string) bool {
-		return slices.Contains([]string{"DV", "columnMapping", "typeWidening", "v2ckpt", "variant"}, f)
+		return slices.Contains([]string{"DV", "CM:name", "CM:id", "TW", "V2CK", "VARIANT"}, f)
 	})
 }
 
