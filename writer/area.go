@@ -120,9 +120,14 @@ func withLock(base *os.Root, fn func(base *os.Root) error) (again bool, err erro
 	return false, fn(base)
 }
 
+// flock locks an open file, however often a signal interrupts it.
 func flock(f *os.File, how int) error {
 	for {
-		if err := unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+		err := unix.Flock(int(f.Fd()), how)
+		var cause interface{ Temporary() bool }
+		var held interface{ Timeout() bool }
+		interrupted := errors.As(err, &cause) && cause.Temporary() && errors.As(err, &held) && !held.Timeout()
+		if !interrupted {
 			return err
 		}
 	}
@@ -183,7 +188,7 @@ func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
 	}
 	f, err := dir.OpenFile(slotName(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		dir.Remove(slotName(n) + metaSuffix)
+		_ = dir.Remove(slotName(n) + metaSuffix)
 		return 0, nil, err
 	}
 	return n, f, nil
@@ -264,8 +269,8 @@ func (a *area) drop(n uint64) {
 		return
 	}
 	if dir, err := a.open(); err == nil {
-		dir.Remove(slotName(n))
-		dir.Remove(slotName(n) + metaSuffix)
+		_ = dir.Remove(slotName(n))
+		_ = dir.Remove(slotName(n) + metaSuffix)
 	}
 }
 
@@ -289,8 +294,8 @@ func (a *area) close() error {
 // sweep removes the directories of .deltafs that are empty.
 func (a *area) sweep() error {
 	return a.locked(false, func(base *os.Root) error {
-		base.Remove(mountsDir)
-		base.Remove(rejectedDir)
+		_ = base.Remove(mountsDir)
+		_ = base.Remove(rejectedDir)
 		entries, err := fs.ReadDir(base.FS(), ".")
 		if err != nil || len(entries) != 1 || entries[0].Name() != lockFile {
 			return err
@@ -314,8 +319,8 @@ func removeMount(dir, base *os.Root, id string) {
 	if err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != lockFile {
 		return
 	}
-	dir.Remove(lockFile)
-	base.Remove(mountsDir + "/" + id)
+	_ = dir.Remove(lockFile)
+	_ = base.Remove(mountsDir + "/" + id)
 }
 
 const metaSuffix = ".json"
@@ -348,7 +353,7 @@ func writeFile(dir *os.Root, name string, data []byte, durable bool) error {
 		err = dir.Rename(temp, name)
 	}
 	if err != nil {
-		dir.Remove(temp)
+		_ = dir.Remove(temp)
 		return err
 	}
 	if durable {

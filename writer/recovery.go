@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,22 +48,30 @@ func (a *area) recover(ctx context.Context, log logKeeper) (int, error) {
 	return rejected, errors.Join(err, a.sweep())
 }
 
-// recoverMount takes over one mount, if it is dead.
+// deadMount is the directory of a mount that is no more.
+type deadMount struct {
+	base, dir *os.Root // .deltafs, and the directory
+	path      string   // of the directory in .deltafs
+}
+
+// recoverMount takes over one mount, if it is dead, and returns how many files
+// were rejected.
 func recoverMount(ctx context.Context, base *os.Root, id string, log logKeeper) (int, error) {
-	dir, err := base.OpenRoot(mountsDir + "/" + id)
-	if err != nil {
-		return 0, nil // not a directory
+	d := deadMount{base: base, path: mountsDir + "/" + id}
+	var err error
+	if d.dir, err = base.OpenRoot(d.path); err != nil {
+		return 0, nil //nolint:nilerr // not a directory, and none of ours
 	}
-	defer dir.Close()
-	lock, err := dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	defer d.dir.Close()
+	lock, err := d.dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return 0, err
 	}
 	defer lock.Close()
 	if err := flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return 0, nil // alive
+		return 0, nil //nolint:nilerr // alive
 	}
-	entries, err := fs.ReadDir(dir.FS(), ".")
+	entries, err := fs.ReadDir(d.dir.FS(), ".")
 	if err != nil {
 		return 0, err
 	}
@@ -71,7 +80,7 @@ func recoverMount(ctx context.Context, base *os.Root, id string, log logKeeper) 
 		if !isSlot(e.Name()) {
 			continue
 		}
-		kept, err := recoverFile(ctx, base, dir, e.Name(), log)
+		kept, err := d.recoverFile(ctx, e.Name(), log)
 		if err != nil {
 			return rejected, err
 		}
@@ -81,24 +90,21 @@ func recoverMount(ctx context.Context, base *os.Root, id string, log logKeeper) 
 	}
 	for _, e := range entries {
 		if !isSlot(e.Name()) && e.Name() != lockFile {
-			dir.Remove(e.Name())
+			_ = d.dir.Remove(e.Name())
 		}
 	}
-	removeMount(dir, base, id)
+	removeMount(d.dir, base, id)
 	return rejected, nil
 }
 
-// recoverFile decides about one staged file of a dead mount. The answer is
-// the same however often it is asked, for recovery may be interrupted too.
-func recoverFile(ctx context.Context, base, dir *os.Root, slot string, log logKeeper) (kept bool, err error) {
-	info, err := dir.Stat(slot)
+// recoverFile decides about one staged file. The answer is the same however
+// often it is asked, for recovery may be interrupted too.
+func (d deadMount) recoverFile(ctx context.Context, slot string, log logKeeper) (kept bool, err error) {
+	info, err := d.dir.Stat(slot)
 	if err != nil {
 		return false, err
 	}
-	var m stagedMeta
-	if text, err := dir.ReadFile(slot + metaSuffix); err != nil || json.Unmarshal(text, &m) != nil {
-		m = stagedMeta{Name: "unnamed.parquet", State: stagedOpen}
-	}
+	m := d.meta(slot)
 	r := rejection{
 		Wanted: joinPath(m.Dir, m.Name), Time: time.Now(),
 		Reason: "the mount ended before the file was committed",
@@ -110,21 +116,38 @@ func recoverFile(ctx context.Context, base, dir *os.Root, slot string, log logKe
 		case err != nil:
 			return false, err
 		case held:
-			return false, dir.Remove(slot)
+			return false, d.dir.Remove(slot)
 		case !sure:
 			r.Reason = "the mount ended while the file was committed, and the log no longer tells whether it was"
 			r.Hint = "look for its rows in the table before you copy it again"
-		default:
+		case isDataObject(m.Object):
 			if err := log.Unpublish(ctx, m.Object); err != nil {
 				return false, err
 			}
 		}
 	}
-	if info.Size() == 0 {
-		return false, dir.Remove(slot)
+	if info.Size() == 0 || isMarker(m.Name) {
+		return false, d.dir.Remove(slot)
 	}
-	_, err = moveToRejected(base, dir, slot, r)
+	_, err = moveToRejected(d.base, d.path+"/"+slot, r)
 	return err == nil, err
+}
+
+// isDataObject reports whether a recorded name can be a data file of ours, for
+// nothing else may be deleted on the word of a file that lies about.
+func isDataObject(object string) bool {
+	dir, name := splitPath(object)
+	return strings.HasPrefix(name, "part-") && isData(name) && dir != areaDir && !strings.HasPrefix(dir, "_delta_log")
+}
+
+// meta is what was recorded about a staged file.
+func (d deadMount) meta(slot string) stagedMeta {
+	var m stagedMeta
+	text, err := d.dir.ReadFile(slot + metaSuffix)
+	if err != nil || json.Unmarshal(text, &m) != nil || m.Name == "" {
+		return stagedMeta{Name: "unnamed.parquet", State: stagedOpen}
+	}
+	return m
 }
 
 // joinPath joins a directory ("" = the root) and a name.

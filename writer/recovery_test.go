@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -198,5 +199,24 @@ func TestLinkedStagingAreaIsNotFollowed(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
 		t.Errorf("outside the table there is %v, %v", entries, err)
+	}
+}
+
+func TestRejectedNamesAreVisibleAndFit(t *testing.T) {
+	long := strings.Repeat("ä", 150)
+	for _, c := range []struct {
+		wanted string
+		i      int
+		want   string
+	}{
+		{"p=1/x.parquet", 1, "x.parquet"},
+		{"x.parquet", 3, "x~3.parquet"},
+		{"..x.parquet", 1, "x.parquet"},
+		{"...", 1, "unnamed"},
+		{long + ".parquet", 2, strings.Repeat("ä", 96) + "~2.parquet"},
+	} {
+		if got := rejectedName(c.wanted, c.i); got != c.want {
+			t.Errorf("%q, %d: %q, want %q", c.wanted, c.i, got, c.want)
+		}
 	}
 }

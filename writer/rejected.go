@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // RejectedFile is a refused or interrupted file whose bytes were kept.
@@ -32,7 +30,11 @@ type rejection struct {
 	Time   time.Time `json:"time"`
 }
 
-const whyPrefix = ".why-"
+const (
+	whyPrefix = ".why-"
+	// maxRejectedName leaves room for what is put around a name.
+	maxRejectedName = 200
+)
 
 // reject moves a staged file of this mount to the rejected ones and returns
 // its name there.
@@ -44,19 +46,20 @@ func (a *area) reject(n uint64, r rejection) (string, error) {
 	var name string
 	err = a.locked(true, func(base *os.Root) error {
 		var err error
-		name, err = moveToRejected(base, dir, slotName(n), r)
+		name, err = moveToRejected(base, mountsDir+"/"+a.id+"/"+slotName(n), r)
 		return err
 	})
 	if err == nil {
-		dir.Remove(slotName(n) + metaSuffix)
+		_ = dir.Remove(slotName(n) + metaSuffix)
 	}
 	return name, err
 }
 
-// moveToRejected moves a staged file under a free name. The reason is there
-// before the file, and the move is one step, so that a crash leaves the file
-// in one place and never without a reason.
-func moveToRejected(base, from *os.Root, slot string, r rejection) (string, error) {
+// moveToRejected moves a staged file, named from .deltafs, under a free name.
+// The reason is there before the file, and the move is one step, so that a
+// crash leaves the file in one place and never without a reason. The lock of
+// .deltafs is held, so that nobody takes the name meanwhile.
+func moveToRejected(base *os.Root, slot string, r rejection) (string, error) {
 	if err := base.MkdirAll(rejectedDir, 0o777); err != nil {
 		return "", err
 	}
@@ -69,24 +72,23 @@ func moveToRejected(base, from *os.Root, slot string, r rejection) (string, erro
 	if err != nil {
 		return "", err
 	}
-	for i := 1; ; i++ {
-		name := rejectedName(r.Wanted, i)
-		if _, err := to.Lstat(name); err == nil {
-			continue
-		}
-		if err := writeFile(to, whyPrefix+name, why, true); err != nil {
+	i := 1
+	for ; ; i++ {
+		if _, err := to.Lstat(rejectedName(r.Wanted, i)); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
 			return "", err
 		}
-		err := renameNoReplace(from, slot, to, name)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			to.Remove(whyPrefix + name)
-			return "", err
-		}
-		return name, syncDir(to)
 	}
+	name := rejectedName(r.Wanted, i)
+	if err := writeFile(to, whyPrefix+name, why, true); err != nil {
+		return "", err
+	}
+	if err := base.Rename(slot, rejectedDir+"/"+name); err != nil {
+		_ = to.Remove(whyPrefix + name)
+		return "", err
+	}
+	return name, syncDir(to)
 }
 
 // rejectedName is the i-th choice for the name of a rejected file. Hidden
@@ -96,35 +98,15 @@ func rejectedName(wanted string, i int) string {
 	if name == "" || name == "/" {
 		name = "unnamed"
 	}
-	if i == 1 {
-		return name
-	}
 	ext := filepath.Ext(name)
-	return fmt.Sprintf("%s~%d%s", strings.TrimSuffix(name, ext), i, ext)
-}
-
-// renameNoReplace moves a file between two directories in one step; what is
-// there stays.
-func renameNoReplace(from *os.Root, old string, to *os.Root, name string) error {
-	fromDir, err := from.Open(".")
-	if err != nil {
-		return err
+	stem := strings.TrimSuffix(name, ext)
+	if len(name) > maxRejectedName && len(ext) < maxRejectedName {
+		stem = strings.ToValidUTF8(stem[:maxRejectedName-len(ext)], "")
 	}
-	defer fromDir.Close()
-	toDir, err := to.Open(".")
-	if err != nil {
-		return err
+	if i == 1 {
+		return stem + ext
 	}
-	defer toDir.Close()
-	err = unix.Renameat2(int(fromDir.Fd()), old, int(toDir.Fd()), name, unix.RENAME_NOREPLACE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		// The file system cannot; .deltafs/lock keeps other mounts out.
-		if _, err := to.Lstat(name); err == nil {
-			return fs.ErrExist
-		}
-		err = unix.Renameat(int(fromDir.Fd()), old, int(toDir.Fd()), name)
-	}
-	return err
+	return fmt.Sprintf("%s~%d%s", stem, i, ext)
 }
 
 // rejected lists the rejected files, ordered by name.

@@ -117,7 +117,7 @@ func (s *Staged) Allocate(ctx context.Context, off, length int64, keepSize bool)
 			return s.poison(err)
 		}
 		err := unix.Fallocate(int(s.file.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, length)
-		if err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		if keepSize || off+length <= size {
