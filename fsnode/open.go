@@ -39,7 +39,7 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 		}
 		return f.openData(ctx, n, out)
 	case *stagedFile:
-		return f.openStaged(ctx, n, wants, out)
+		return f.openStaged(ctx, in, n, wants, out)
 	case *textFile, *reasonFile, *rejectedFile:
 		if wants {
 			return fault.New(errForbidden, "cannot be written").WithHint("copy it out of the mount")

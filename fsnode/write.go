@@ -2,6 +2,7 @@ package fsnode
 
 import (
 	"context"
+	"errors"
 	"path"
 	"sync"
 	"syscall"
@@ -164,8 +165,18 @@ func (f *FS) Tmpfile(<-chan struct{}, *fuse.CreateIn, *fuse.CreateOut) fuse.Stat
 	return fuse.Status(syscall.EOPNOTSUPP)
 }
 
-func (f *FS) openStaged(ctx context.Context, n *stagedFile, wants bool, out *fuse.OpenOut) error {
-	if err := n.OpenHandle(ctx, wants); err != nil {
+func (f *FS) openStaged(ctx context.Context, in *fuse.OpenIn, n *stagedFile, wants bool, out *fuse.OpenOut) error {
+	err := n.OpenHandle(ctx, wants)
+	if errors.Is(err, writer.ErrSealed) {
+		// It was committed after the kernel looked it up.
+		if file, ok := n.Committed(ctx); ok {
+			if err := n.inc.live.WantWrite(ctx, caller(&in.InHeader), file); err != nil {
+				return err
+			}
+			return errStale
+		}
+	}
+	if err != nil {
 		return err
 	}
 	out.Fh = f.handles.add(&stagedHandle{node: n, write: wants})

@@ -20,6 +20,8 @@ type kernel struct {
 	l       *Live
 	process uint32
 	handles map[string]*openFile
+	// looked, if set, is called between lookup and open.
+	looked func()
 }
 
 type openFile struct {
@@ -197,7 +199,17 @@ func (k *kernel) open(how, handle, path string, truncate bool) error {
 			}
 			continue
 		}
-		if err := n.Staged.OpenHandle(ctx, write); err != nil {
+		if k.looked != nil {
+			k.looked()
+		}
+		err = n.Staged.OpenHandle(ctx, write)
+		if f, ok := n.Staged.Committed(ctx); ok && errors.Is(err, ErrSealed) && attempt == 0 {
+			if err := k.l.WantWrite(ctx, k.caller(), f); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		k.handles[handle] = &openFile{n.Staged, write}

@@ -751,3 +751,18 @@ func TestTableMadeAnewHidesNothing(t *testing.T) {
 		t.Errorf("version is %d", l.Version())
 	}
 }
+
+func TestFileCommittedBetweenLookupAndOpenIsReplaced(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	first, second := newKernel(l, 1), newKernel(l, 2)
+	first.run(t, "create h x.parquet; write h A")
+	second.looked = func() {
+		second.looked = nil
+		first.run(t, "flush h; close h")
+	}
+	second.run(t, "open h x.parquet trunc; write h B; flush h; close h")
+	if got := back.contents(t); back.commits() != 2 || len(got) != 1 || got["x.parquet"] != string(content("B")) {
+		t.Errorf("%d commits, table holds %q", back.commits(), got)
+	}
+}
