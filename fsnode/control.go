@@ -174,5 +174,8 @@ func (x *textFile) content(ctx context.Context) ([]byte, error) {
 		}
 		v = inc.snap.Latest()
 	}
+	if x.name == textHistory {
+		return inc.history.upTo(ctx, inc.snap, v)
+	}
 	return inc.texts.get(textKey{x.name, v}, func() ([]byte, error) { return inc.renderText(ctx, x.name, v) })
 }

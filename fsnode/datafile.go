@@ -2,6 +2,7 @@ package fsnode
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/deltafs/deltafs/internal/fault"
@@ -35,6 +36,9 @@ func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
 	}
 	inc.t.used.Store(time.Now().UnixNano())
 	file, err := inc.snap.FileByID(ctx, ref.id)
+	if errors.Is(err, snapshot.ErrNotExist) || inc.stale() {
+		return nil, errStale
+	}
 	if err != nil {
 		return nil, err
 	}

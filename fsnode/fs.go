@@ -61,11 +61,11 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	f := &FS{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		opt:           o.settings(),
-		notifier:      newNotifier(),
 		tables:        map[string]*table{},
 		slots:         map[uint32]*incarnation{},
 	}
 	f.log = f.opt.log
+	f.notifier = newNotifier(func(fn func()) { f.guard("notify", fn) })
 	f.files = newOpenFiles(f)
 	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if !isTable(source) {

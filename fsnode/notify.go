@@ -10,12 +10,17 @@ import (
 // goroutine that serves no operation. A notification waits for the lock of a
 // directory in the kernel, which an operation may hold until we answer it.
 type notifier struct {
+	// guard runs a function and survives its defects.
+	guard func(fn func())
+
 	mu    sync.Mutex
 	queue []func()
 	ready chan struct{}
 }
 
-func newNotifier() *notifier { return &notifier{ready: make(chan struct{}, 1)} }
+func newNotifier(guard func(func())) *notifier {
+	return &notifier{guard: guard, ready: make(chan struct{}, 1)}
+}
 
 // do queues fn; it never waits.
 func (n *notifier) do(fn func()) {
@@ -40,7 +45,7 @@ func (n *notifier) run(done <-chan struct{}) {
 			case <-done:
 				return
 			default:
-				fn()
+				n.guard(fn)
 			}
 		}
 		select {

@@ -151,13 +151,10 @@ func (f *FS) openText(ctx context.Context, n node, out *fuse.OpenOut) error {
 }
 
 // Read implements fuse.RawFileSystem.
-func (f *FS) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+func (f *FS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	h, ok := lookupHandle[fileHandle](&f.handles, in.Fh)
 	if !ok {
 		return nil, fuse.EBADF
-	}
-	if request(cancel, &in.InHeader).Err() != nil {
-		return nil, fuse.EINTR
 	}
 	res, err := h.read(buf[:min(len(buf), int(in.Size))], int64(in.Offset))
 	if err != nil {

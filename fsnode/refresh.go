@@ -36,7 +36,7 @@ func (t *table) poll(ctx context.Context, maxAge time.Duration) error {
 		return t.handle(context.WithoutCancel(ctx), inc)
 	}
 	_, err := inc.snap.Refresh(ctx)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	t.mu.Lock()
@@ -137,9 +137,11 @@ func (t *table) refresh() {
 		case <-t.wake:
 		case <-time.After(min(max(idle/50, t.fs.opt.Refresh), slowest)):
 		}
-		if err := t.poll(t.fs.ctx, 0); err != nil && t.fs.ctx.Err() == nil {
-			t.fs.log.Debug("probe failed", "table", t.source, "err", err)
-		}
+		t.fs.guard("refresh", func() {
+			if err := t.poll(t.fs.ctx, 0); err != nil && t.fs.ctx.Err() == nil {
+				t.fs.log.Debug("probe failed", "table", t.source, "err", err)
+			}
+		})
 	}
 }
 

@@ -97,6 +97,17 @@ func (f *FS) onPanic(v any) fuse.Status {
 	return fuse.EIO
 }
 
+// guard runs work of the background, so that a defect in it ends neither the
+// mount nor the work that follows.
+func (f *FS) guard(op string, fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			f.log.Error("defect: panic in the background", "op", op, "err", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	fn()
+}
+
 // String implements fuse.RawFileSystem.
 func (f *FS) String() string { return "deltafs" }
 

@@ -55,12 +55,13 @@ func newTable(f *FS, rel string) *table {
 // deleted and made again, or a commit of it is rewritten, all nodes of the
 // incarnation are stale.
 type incarnation struct {
-	t     *table
-	slot  uint32
-	snap  *snapshot.Table
-	w     *writer.Table
-	live  *writer.Live
-	texts textCache
+	t       *table
+	slot    uint32
+	snap    *snapshot.Table
+	w       *writer.Table
+	live    *writer.Live
+	texts   textCache
+	history historyText
 	// dead is set at the end.
 	dead atomic.Bool
 	// seen is the version up to which changes were handled, of this life of the

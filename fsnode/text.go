@@ -14,19 +14,8 @@ import (
 // renderText generates one file of .delta for a version. What the header of a
 // version tells is told even if its files must not be read.
 func (inc *incarnation) renderText(ctx context.Context, name string, v int64) ([]byte, error) {
-	switch name {
-	case textHistory:
-		return inc.history(ctx, v)
-	case textDetail:
-		s, err := inc.at(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		d, err := s.Detail(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return pretty(d)
+	if name == textDetail {
+		return inc.renderDetail(ctx, v)
 	}
 	protocol, metadata, err := inc.snap.Header(ctx, v)
 	if err != nil {
@@ -50,6 +39,18 @@ func (inc *incarnation) renderText(ctx context.Context, name string, v int64) ([
 	return []byte(schema.DDL() + "\n"), nil
 }
 
+func (inc *incarnation) renderDetail(ctx context.Context, v int64) ([]byte, error) {
+	s, err := inc.at(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Detail(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pretty(d)
+}
+
 // pretty renders v as JSON for people.
 func pretty(v any) ([]byte, error) {
 	b, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
@@ -65,27 +66,4 @@ func indent(v jsontext.Value) ([]byte, error) {
 		return nil, fault.Wrap(snapshot.ErrCorrupt, err, "not JSON")
 	}
 	return append(v, '\n'), nil
-}
-
-// history renders the commits up to a version, the newest first, a line each:
-// version, timestamp and readable, then commitInfo as it was written.
-func (inc *incarnation) history(ctx context.Context, upTo int64) ([]byte, error) {
-	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	for c, err := range inc.snap.History(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if c.Version > upTo {
-			continue
-		}
-		line, err := c.JSON()
-		if err != nil {
-			return nil, err
-		}
-		if err := enc.WriteValue(line); err != nil {
-			return nil, err
-		}
-	}
-	return out.Bytes(), nil
 }
