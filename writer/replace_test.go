@@ -1,0 +1,169 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/snapshot"
+)
+
+func TestOthersReadTheCommittedFileWhileItIsReplaced(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	k := newKernel(l, 2)
+	k.run(t, "open h x.parquet trunc; write h B 0 half")
+	if a, b := meaning(l, 2, "x.parquet"), meaning(l, 3, "x.parquet"); a != "staged" || b != "committed" {
+		t.Fatalf("for the writer %q, for others %q", a, b)
+	}
+	for _, process := range []uint32{2, 3} {
+		if n, err := l.Lookup(ctx, Caller{PID: process}, "", "x.parquet"); err != nil || !n.Private {
+			t.Errorf("process %d may cache a contested name: %+v, %v", process, n, err)
+		}
+	}
+	k.run(t, "write h B half; flush h")
+	for _, process := range []uint32{2, 3} {
+		n, err := l.Lookup(ctx, Caller{PID: process}, "", "x.parquet")
+		if err != nil || n.File == nil || n.Private {
+			t.Errorf("process %d does not see the new file: %+v, %v", process, n, err)
+		}
+	}
+	k.run(t, "!sealed write h C; truncate h size; !sealed truncate h 0; expect h B; close h")
+	if got := back.contents(t)["x.parquet"]; got != string(content("B")) {
+		t.Errorf("table holds %q", got)
+	}
+}
+
+func TestAbandonedReplacementLeavesTheCommittedFile(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	k := newKernel(l, 2)
+	k.run(t, "open h x.parquet trunc; write h B 0 half; !incomplete flush h; close h")
+	for _, process := range []uint32{2, 3} {
+		if got := meaning(l, process, "x.parquet"); got != "committed" {
+			t.Errorf("for process %d the name is %q", process, got)
+		}
+	}
+	staging := l.Staging()
+	if len(staging) != 1 || !staging[0].Scratch || staging[0].Size == 0 {
+		t.Fatalf("staging is %+v", staging)
+	}
+	kept := staging[0].Name
+	// The rest can still be written, and the whole renamed into place.
+	k.run(t, fmt.Sprintf("open h %s; write h B half; flush h; close h; rename %s x.parquet", kept, kept))
+	if got := back.contents(t)["x.parquet"]; got != string(content("B")) {
+		t.Errorf("table holds %q", got)
+	}
+	checkClosed(t, l, back)
+}
+
+func TestWritingThroughASnapshotIsRefused(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	n, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The kernel looks the name up in the snapshot, which Live does not see,
+	// and opens the same inode again.
+	if err := l.WantWrite(ctx, Caller{PID: 2}, *n.File); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.WantWrite(ctx, Caller{PID: 2}, *n.File); !errors.Is(err, ErrReadOnly) {
+		t.Fatalf("second open: %v", err)
+	}
+	if got := meaning(l, 2, "x.parquet"); got != "committed" {
+		t.Errorf("a later lookup finds %q", got)
+	}
+	put(t, l, "y.parquet", "B")
+	newKernel(l, 1).run(t, "unlink y.parquet; syncdir")
+	old := back.versions[len(back.versions)-2]
+	f, _, _ := old.ByPath(ctx, "part-2.parquet")
+	if err := l.WantWrite(ctx, Caller{PID: 2}, f); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("a removed file: %v", err)
+	}
+}
+
+func TestLostReplacementIsBusyAndKept(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	k := newKernel(l, 2)
+	k.run(t, "open h x.parquet trunc; write h B")
+	f, _, _ := back.versions[1].ByPath(ctx, "part-1.parquet")
+	back.foreign(t, &TxnSpec{Actions: []action.Action{f.Add.ToRemove(1, true)}})
+	k.run(t, "!conflict flush h; !conflict flush h; close h")
+	if got := back.contents(t); len(got) != 0 {
+		t.Errorf("table holds %q", got)
+	}
+	rejected, err := l.Rejected(ctx)
+	if err != nil || len(rejected) != 1 || rejected[0].Hint == "" {
+		t.Errorf("rejected are %+v, %v", rejected, err)
+	}
+	left, err := filepath.Glob(filepath.Join(back.root, "part-*"))
+	if err != nil || len(left) != 1 {
+		t.Errorf("data files left: %v", left)
+	}
+	checkClosed(t, l, back)
+}
+
+func TestReplacementIsRebasedOverUnrelatedCommits(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	k := newKernel(l, 2)
+	k.run(t, "open h x.parquet trunc; write h B")
+	lost := false
+	back.commitErr = func(spec *TxnSpec) (error, bool) {
+		if lost {
+			return nil, false
+		}
+		lost = true
+		name := "other.parquet"
+		if err := os.WriteFile(filepath.Join(back.root, "other"), content("C"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		back.foreign(t, &TxnSpec{Actions: []action.Action{&action.Add{Path: "other", Tags: map[string]*string{snapshot.TagName: &name}}}})
+		return fault.New(ErrConflict, "somebody was faster"), false
+	}
+	k.run(t, "flush h; close h")
+	if got := back.contents(t); len(got) != 2 || got["x.parquet"] != string(content("B")) {
+		t.Errorf("table holds %q", got)
+	}
+}
+
+func TestFileCommittedBetweenLookupAndOpenIsReplaced(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	first, second := newKernel(l, 1), newKernel(l, 2)
+	first.run(t, "create h x.parquet; write h A")
+	second.looked = func() {
+		second.looked = nil
+		first.run(t, "flush h; close h")
+	}
+	second.run(t, "open h x.parquet trunc; write h B; flush h; close h")
+	if got := back.contents(t); back.commits() != 2 || len(got) != 1 || got["x.parquet"] != string(content("B")) {
+		t.Errorf("%d commits, table holds %q", back.commits(), got)
+	}
+}
+
+func TestReaderThatLookedUpBeforeTheCommitReadsTheFile(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	first, second := newKernel(l, 1), newKernel(l, 2)
+	first.run(t, "create h x.parquet; write h A")
+	second.looked = func() { first.run(t, "flush h; close h") }
+	second.run(t, "read r x.parquet; expect r A; close r")
+	checkClosed(t, l, back)
+}
