@@ -25,13 +25,10 @@ type crashPoint struct {
 func crashPoints() []crashPoint {
 	staged := func(table string) int64 {
 		var most int64
-		for _, dir := range []string{"", "staging", "stage", "scratch"} {
-			paths, _ := filepath.Glob(filepath.Join(table, ".deltafs", dir, "*"))
-			more, _ := filepath.Glob(filepath.Join(table, ".deltafs", dir, "*", "*"))
-			for _, p := range append(paths, more...) {
-				if st, err := os.Lstat(p); err == nil && st.Mode().IsRegular() {
-					most = max(most, st.Size())
-				}
+		paths, _ := filepath.Glob(filepath.Join(table, ".deltafs", "mounts", "*", "s*"))
+		for _, p := range paths {
+			if st, err := os.Lstat(p); err == nil && filepath.Ext(p) == "" {
+				most = max(most, st.Size())
 			}
 		}
 		return most

@@ -61,6 +61,8 @@ def duck():
     connection = duckdb.connect()
     connection.execute(f"LOAD '{extension}'")
     connection.execute("SET TimeZone = 'UTC'")
+    # The cache keeps files open, and a mount in use does not end.
+    connection.execute("SET enable_external_file_cache = false")
     return connection
 
 

@@ -104,10 +104,11 @@ def digest(duck, files, schema, partition_columns):
         columns = ", ".join(['"#path"'] + [quote(c) for c in partition])
         source += f' JOIN (VALUES {values}) p({columns}) ON f."#file" = p."#path"'
     select = ", ".join(column(f, found, partition) for f in schema["fields"])
-    rows, total = duck.sql(
+    # All of the result is fetched: a pending one keeps a file of the mount open.
+    ((rows, total),) = duck.sql(
         "SELECT count(*), coalesce(sum(md5_number_lower(to_json(q)::VARCHAR)::HUGEINT), 0)::VARCHAR "
         f"FROM (SELECT {select} FROM {source}) q"
-    ).fetchone()
+    ).fetchall()
     return rows, total
 
 

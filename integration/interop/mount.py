@@ -67,10 +67,11 @@ class Mount:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                code = self.process.wait(60)
+                code = self.process.wait(20)
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                code = self.process.wait()
+                self.process.wait()
+                code = "a mount that did not end"
         else:
             code = self.process.returncode
         if is_mounted(self.dir):

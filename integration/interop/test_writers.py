@@ -73,7 +73,7 @@ def test_new_file_is_one_commit(live, table, write):
     assert live.latest() == 1
     assert os.listdir(live.current) == ["x.parquet"]
     assert ids(table) == [1, 2, 3]
-    assert duckdb.sql(f"SELECT count(*), count(name) FROM '{live.current}/*.parquet'").fetchone() == (3, 2)
+    assert duckdb.sql(f"SELECT count(*), count(name) FROM '{live.current}/*.parquet'").fetchall() == [(3, 2)]
     live.close()
     assert leftovers(table) == []
 
@@ -84,8 +84,8 @@ def test_existing_file_is_replaced_in_one_commit(live, table, write):
     write(MORE, str(live.current / "x.parquet"))
     assert versions(table) == [0, 1, 2]
     assert (ids(table, 1), ids(table, 2)) == ([1, 2, 3], [4, 5])
-    assert duckdb.sql(f"SELECT sum(id) FROM '{live / '@v1'}/*.parquet'").fetchone() == (6,)
-    assert duckdb.sql(f"SELECT sum(id) FROM '{live.current}/*.parquet'").fetchone() == (9,)
+    assert duckdb.sql(f"SELECT sum(id) FROM '{live / '@v1'}/*.parquet'").fetchall() == [(6,)]
+    assert duckdb.sql(f"SELECT sum(id) FROM '{live.current}/*.parquet'").fetchall() == [(9,)]
     live.close()
     assert leftovers(table) == []
 
@@ -110,7 +110,7 @@ def test_refused_replacement_keeps_the_old_file(live, table, write):
         write(WRONG, str(live.current / "x.parquet"))
     assert not isinstance(e.value, AssertionError)
     assert versions(table) == [0, 1]
-    assert duckdb.sql(f"SELECT sum(id) FROM '{live.current}/x.parquet'").fetchone() == (6,)
+    assert duckdb.sql(f"SELECT sum(id) FROM '{live.current}/x.parquet'").fetchall() == [(6,)]
 
 
 def test_pyarrow_dataset_is_a_commit_a_file(live, table):
