@@ -268,7 +268,7 @@ func (l *Live) vanish(s *Staged, k key) {
 // name is still free; s.op is held.
 func (l *Live) renew(ctx context.Context, s *Staged) error {
 	s.mu.Lock()
-	result, old := s.result, s.slot
+	result := s.result
 	s.mu.Unlock()
 	b := s.binding()
 	if !b.bound {
@@ -281,24 +281,44 @@ func (l *Live) renew(ctx context.Context, s *Staged) error {
 		}
 		b.bound, b.replaces = true, nil
 	}
-	slot, file, err := l.area.create(s.meta())
-	if err != nil {
+	if err := s.clear(); err != nil {
 		return err
 	}
-	l.area.drop(old)
-	s.mu.Lock()
-	if s.file != nil {
-		s.file.Close()
-	}
-	s.file, s.slot, s.size, s.written = file, slot, 0, intervals{}
-	s.state, s.result, s.retry, s.shared = stateOpen, nil, false, false
-	s.changed()
-	s.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !s.bind.bound {
 		l.bindTo(s, b)
 	}
+	return nil
+}
+
+// clear throws the bytes away. A file of its own is used again, for the disk
+// may be full of it.
+func (s *Staged) clear() error {
+	s.mu.Lock()
+	slot, file, reuse := s.slot, s.file, s.slot != 0 && s.file != nil && !s.shared
+	s.mu.Unlock()
+	if reuse {
+		if err := file.Truncate(0); err != nil {
+			return err
+		}
+	} else {
+		var err error
+		if slot, file, err = s.live.area.create(s.meta()); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !reuse {
+		s.live.area.drop(s.slot)
+		if s.file != nil {
+			s.file.Close()
+		}
+	}
+	s.file, s.slot, s.size, s.written = file, slot, 0, intervals{}
+	s.state, s.result, s.retry, s.shared = stateOpen, nil, false, false
+	s.changed()
 	return nil
 }
 

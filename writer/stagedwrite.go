@@ -158,12 +158,15 @@ func (s *Staged) changed() {
 }
 
 // poison makes a failed write final: a file with a hole where bytes should be
-// must never commit.
+// must never commit. It returns the failure, for people.
 func (s *Staged) poison(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.result = statePoisoned, err
-	return err
+	failed := s.live.fault(nil, s.label, "the bytes cannot be stored, and the file will not be committed").
+		WithHint("see to the file system of the table, then write the whole file again")
+	failed.Err = err
+	s.state, s.result = statePoisoned, failed
+	return failed
 }
 
 // own gives the file bytes of its own, of which the first keep are those of
