@@ -8,8 +8,13 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // modelFile is what a staged file should be.
@@ -303,4 +308,69 @@ func compareModel(l *Live, k *kernel, m *model) string {
 		}
 	}
 	return ""
+}
+
+// TestProcessesInOneDirectoryDoNotDisturbEachOther lets processes do what they
+// like to the same names at once. Whatever they did: names are unique, what is
+// committed is whole, and nothing is left behind.
+func TestProcessesInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
+	for seed := range uint64(8) {
+		back := newFakeBack(t)
+		l := back.open(t, Options{Grace: time.Hour, Report: func(string, string, error) {}})
+		l.callers.lookup = func(tid uint32) uint32 { return tid }
+		var wg sync.WaitGroup
+		for p := range uint32(5) {
+			wg.Go(func() { randomProcess(rand.New(rand.NewPCG(seed, uint64(p))), l, p+1) })
+		}
+		wg.Wait()
+		if err := l.close(context.Background()); err != nil {
+			t.Errorf("seed %d: close: %v", seed, err)
+		}
+		for name, data := range back.contents(t) {
+			if !isData(name) || !strings.HasPrefix(data, "PAR1") || !strings.HasSuffix(data, fakeTail) {
+				t.Errorf("seed %d: %s holds %q", seed, name, data)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(back.root, areaDir, mountsDir)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("seed %d: the mount left something behind", seed)
+		}
+		for k, s := range l.names {
+			if s.state == stateSealed && s.sealedKey == k {
+				t.Errorf("seed %d: %s still means the staged file", seed, k)
+			}
+		}
+	}
+}
+
+// randomProcess does random things, closes everything it opened, and does not
+// mind that others are in its way.
+func randomProcess(rnd *rand.Rand, l *Live, process uint32) {
+	k := &kernel{l: l, process: process, handles: map[string]*openFile{}}
+	size := len(content("A"))
+	for i := range 60 {
+		name := modelNames[rnd.IntN(len(modelNames))]
+		to := modelNames[rnd.IntN(len(modelNames))]
+		h := fmt.Sprintf("h%d", rnd.IntN(3))
+		letter := []string{"A", "B", "C"}[rnd.IntN(3)]
+		half := fmt.Sprint(rnd.IntN(2) * size / 2)
+		steps := [][]string{
+			{"create", h, name, []string{"", "trunc"}[rnd.IntN(2)]}, {"write", h, letter}, {"write", h, letter, half},
+			{"flush", h}, {"rename", name, to}, {"unlink", name}, {"syncdir"}, {"truncate", h, half}, {"stat", name}, {"link", h, to},
+		}
+		step := steps[rnd.IntN(len(steps))]
+		if _, open := k.handles[h]; open && step[0] == "create" {
+			_ = k.step([]string{"flush", h})
+			_ = k.step([]string{"close", h})
+		}
+		_ = k.step(step)
+		if i%10 == 0 {
+			for range l.List(context.Background(), "", "") {
+				continue
+			}
+		}
+	}
+	for h := range maps.Clone(k.handles) {
+		_ = k.step([]string{"flush", h})
+		_ = k.step([]string{"close", h})
+	}
 }
