@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -60,7 +61,9 @@ func (l *Live) Create(ctx context.Context, c Caller, dir, name string) (*Staged,
 	}
 	s := l.newStaged(binding{place: p, name: name, bound: true, process: process})
 	if s.slot, s.file, err = l.area.create(s.meta()); err != nil {
-		return nil, err
+		failed := l.fault(nil, joinPath(p.shown, name), "the file cannot be staged in the table")
+		failed.Err = err
+		return nil, failed.WithHint("the mount needs to write to the table's directory, and space there")
 	}
 	s.touched, s.users, s.writers = true, 1, 1
 	l.mu.Lock()
@@ -138,29 +141,21 @@ const (
 )
 
 // WantWrite is called when a process opens the committed file f for writing,
-// under a name that the kernel does not tell. If f is live in current/, the
-// caller's next Lookup of its name there binds a fresh staged file to it and
-// WantWrite returns nil (fsnode: ESTALE, the kernel looks up again). If the
-// file is not live, or a second call shows that the file is being opened
-// through a snapshot, it returns ErrReadOnly.
+// under a name that the kernel does not tell. If the name is in current/, the
+// caller's next Lookup of it there binds a fresh staged file to it, and
+// WantWrite returns nil (fsnode: ESTALE, the kernel looks up again). A second
+// call shows that the file is being opened through a snapshot and returns
+// ErrReadOnly.
 func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 	name := joinPath(f.Dir, f.Name)
 	if err := l.removable(ctx, name); err != nil {
 		return err
 	}
-	v, err := l.view(ctx)
+	live, err := l.liveUnder(ctx, f)
 	if err != nil {
 		return err
 	}
-	live, ok, err := v.ByPath(ctx, f.Add.Path)
-	if err != nil {
-		return err
-	}
-	if !ok || live.ID != f.ID || l.isHidden(f.Add.Path) {
-		return l.fault(ErrReadOnly, name, "the file is not in the newest version")
-	}
-	w := want{c.PID, f.Add.Path}
-	now := time.Now()
+	w, now := want{c.PID, f.Add.Path}, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since, again := l.wants[w]
@@ -172,7 +167,29 @@ func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 		clear(l.wants)
 	}
 	l.wants[w] = now
+	l.wants[want{c.PID, live}] = now
 	return nil
+}
+
+// liveUnder returns the add.path of the file that f's name means in current/.
+// That is another than f if f was replaced since the kernel looked it up, and
+// f's own if there is none, or several.
+func (l *Live) liveUnder(ctx context.Context, f snapshot.File) (string, error) {
+	v, err := l.view(ctx)
+	if err != nil {
+		return "", err
+	}
+	if live, ok, err := v.ByPath(ctx, f.Add.Path); err != nil || ok && live.ID == f.ID {
+		return f.Add.Path, err
+	}
+	entry, err := v.Lookup(ctx, f.Dir, f.Name)
+	switch {
+	case errors.Is(err, snapshot.ErrNotExist) || errors.Is(err, snapshot.ErrAmbiguous):
+		return f.Add.Path, nil
+	case err != nil || entry.File == nil:
+		return f.Add.Path, err
+	}
+	return entry.File.Add.Path, nil
 }
 
 // takeWant reports whether the caller is about to open the file for writing.

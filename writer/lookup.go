@@ -36,7 +36,7 @@ func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, er
 		return l.Lookup(ctx, c, dir, name) // what is hidden goes with the version
 	}
 	if errors.Is(err, ErrNotExist) {
-		return l.lookupGone(p.key(name), err)
+		return l.lookupGone(c, p.key(name), err)
 	}
 	if err != nil || n.File == nil {
 		return n, err
@@ -99,14 +99,16 @@ func (l *Live) lookupCommitted(ctx context.Context, v view, p place, name string
 	return Node{}, notExist
 }
 
-// lookupGone finds a name that another writer removed lately.
-func (l *Live) lookupGone(k key, notExist error) (Node, error) {
+// lookupGone finds a name that another writer removed lately. For who is about
+// to write to it, the name is free.
+func (l *Live) lookupGone(c Caller, k key, notExist error) (Node, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if f, ok := l.gone.find(k); ok {
-		return Node{File: &f}, nil
+	f, ok := l.gone.find(k)
+	l.mu.Unlock()
+	if !ok || l.takeWant(c, f) {
+		return Node{}, notExist
 	}
-	return Node{}, notExist
+	return Node{File: &f}, nil
 }
 
 // splitPath splits off the last element.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
@@ -89,8 +90,56 @@ func TestWritingThroughASnapshotIsRefused(t *testing.T) {
 	newKernel(l, 1).run(t, "unlink y.parquet; syncdir")
 	old := back.versions[len(back.versions)-2]
 	f, _, _ := old.ByPath(ctx, "part-2.parquet")
+	if err := l.WantWrite(ctx, Caller{PID: 2}, f); err != nil {
+		t.Errorf("a removed file: %v", err) // its name may be written to
+	}
 	if err := l.WantWrite(ctx, Caller{PID: 2}, f); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("a removed file: %v", err)
+		t.Errorf("second open of a removed file: %v", err)
+	}
+}
+
+func TestFileReplacedByAnotherWriterCanBeWrittenAtOnce(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{Grace: time.Hour})
+	put(t, l, "x.parquet", "A")
+	n, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, back.open(t, Options{}), "x.parquet", "B")
+	l.Refreshed(ctx, snapshot.Event{From: 1, To: 2})
+	// The kernel opens what it looked up before.
+	if err := l.WantWrite(ctx, Caller{PID: 2}, *n.File); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet"); err != nil || n.Staged == nil {
+		t.Fatalf("the writer's lookup: %+v, %v", n, err)
+	}
+	if got := meaning(l, 3, "x.parquet"); got != "committed" {
+		t.Errorf("others find %q", got)
+	}
+}
+
+func TestNameRemovedByAnotherWriterIsFreeForAWriter(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l := back.open(t, Options{Grace: time.Hour})
+	put(t, l, "x.parquet", "A")
+	newKernel(back.open(t, Options{}), 1).run(t, "unlink x.parquet; syncdir")
+	l.Refreshed(ctx, snapshot.Event{From: 1, To: 2})
+	n, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet")
+	if err != nil || n.File == nil {
+		t.Fatalf("a reader finds %+v, %v", n, err)
+	}
+	if err := l.WantWrite(ctx, Caller{PID: 2}, *n.File); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet"); !errors.Is(err, ErrNotExist) {
+		t.Errorf("the writer's lookup: %v", err)
+	}
+	if _, err := l.Create(ctx, Caller{PID: 2}, "", "x.parquet"); err != nil {
+		t.Errorf("create: %v", err)
 	}
 }
 
