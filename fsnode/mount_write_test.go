@@ -10,8 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deltafs/deltafs/snapshot"
 )
 
 // emptyTable makes a table without files, at version 0.
@@ -418,5 +421,33 @@ func TestUnmountCommitsPendingUnlinks(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, logDir, "00000000000000000004.json")); err == nil {
 		t.Error("two unlinks of a burst made two commits")
+	}
+}
+
+// The kernel opens what it has looked up before, and a name that another
+// writer removed goes on resolving.
+func TestNameChangedByAnotherWriterCanBeWrittenAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	tab := makeTable(t, dir)
+	tab.commit(tab.add("x.parquet", []byte("old x"), nil), tab.add("y.parquet", []byte("old y"), nil))
+	m := mount(t, dir, func(o *Options) { o.Grace = time.Hour })
+	for _, name := range []string{"x.parquet", "y.parquet"} {
+		m.read("current", name)
+	}
+	add := tab.add("other/x.parquet", []byte("new x"), nil)
+	add["add"].(map[string]any)["tags"] = map[string]string{snapshot.TagName: "x.parquet"}
+	tab.commit(tab.remove("x.parquet"), tab.remove("y.parquet"), add)
+	eventually(t, "the new version", func() bool { return m.latest() == "@v2" })
+	for i, name := range []string{"x.parquet", "y.parquet"} {
+		data := rowFile(t, 3, name)
+		if err := write(m.join("current", name), data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := m.read("current", name); !bytes.Equal(got, data) || m.latest() != versionName(int64(3+i)) {
+			t.Errorf("%s reads %d bytes at %s", name, len(got), m.latest())
+		}
+	}
+	if got := m.names("current"); !slices.Equal(got, []string{"x.parquet", "y.parquet"}) {
+		t.Errorf("current: %v", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/deltafs/deltafs/snapshot"
 )
@@ -100,12 +101,12 @@ func (l *Live) lookupCommitted(ctx context.Context, v view, p place, name string
 }
 
 // lookupGone finds a name that another writer removed lately. For who is about
-// to write to it, the name is free.
+// to write to it, the name is free; the kernel asks more than once.
 func (l *Live) lookupGone(c Caller, k key, notExist error) (Node, error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	f, ok := l.gone.find(k)
-	l.mu.Unlock()
-	if !ok || l.takeWant(c, f) {
+	if !ok || time.Since(l.wants[want{c.PID, f.Add.Path}]) < wantTTL {
 		return Node{}, notExist
 	}
 	return Node{File: &f}, nil

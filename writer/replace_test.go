@@ -135,8 +135,10 @@ func TestNameRemovedByAnotherWriterIsFreeForAWriter(t *testing.T) {
 	if err := l.WantWrite(ctx, Caller{PID: 2}, *n.File); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet"); !errors.Is(err, ErrNotExist) {
-		t.Errorf("the writer's lookup: %v", err)
+	for range 2 { // the kernel asks twice
+		if _, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet"); !errors.Is(err, ErrNotExist) {
+			t.Errorf("the writer's lookup: %v", err)
+		}
 	}
 	if _, err := l.Create(ctx, Caller{PID: 2}, "", "x.parquet"); err != nil {
 		t.Errorf("create: %v", err)
