@@ -78,9 +78,9 @@ func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error
 		f.notifier.do(func() { f.invalidate(d.id) })
 	}
 	out.Fh = f.handles.add(&dataHandle{f.files, of})
-	out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+	out.OpenFlags = fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH
 	if of.backing > 0 {
-		out.OpenFlags, out.BackingID = fuse.FOPEN_PASSTHROUGH, of.backing
+		out.OpenFlags, out.BackingID = fuse.FOPEN_PASSTHROUGH|fuse.FOPEN_NOFLUSH, of.backing
 	}
 	return nil
 }
@@ -143,9 +143,9 @@ func (f *FS) openText(ctx context.Context, n node, out *fuse.OpenOut) error {
 	}
 	out.Fh = f.handles.add(&textHandle{text})
 	if isImmutable(n) {
-		out.OpenFlags = fuse.FOPEN_KEEP_CACHE
+		out.OpenFlags = fuse.FOPEN_KEEP_CACHE | fuse.FOPEN_NOFLUSH
 	} else {
-		out.OpenFlags = fuse.FOPEN_DIRECT_IO // the size at stat may be another by now
+		out.OpenFlags = fuse.FOPEN_DIRECT_IO | fuse.FOPEN_NOFLUSH // the size at stat may be another by now
 	}
 	return nil
 }
