@@ -135,7 +135,7 @@ func (t *table) refresh() {
 		case <-t.fs.ctx.Done():
 			return
 		case <-t.wake:
-		case <-time.After(min(max(idle/50, t.fs.opt.Refresh), slowest)):
+		case <-time.After(min(max(idle/10, t.fs.opt.Refresh), slowest)):
 		}
 		t.fs.guard("refresh", func() {
 			if err := t.poll(t.fs.ctx, 0); err != nil && t.fs.ctx.Err() == nil {
