@@ -24,13 +24,14 @@ const (
 	frozenDir  statKind = iota // no name in it can be changed
 	openDir                    // names can be made
 	frozenFile                 // text that is generated
-	dataStat                   // a data file, committed or staged
+	dataStat                   // a committed data file
+	stagedStat                 // a file being written
 	linkStat                   // a symbolic link
 )
 
 // fill writes the attributes of an inode.
 //
-// A data file shows write permission although its inode is never written: an
+// A committed file shows write permission although its inode is never written: an
 // ordinary user's `cp` onto its name in current/ must reach OPEN, and with
 // default_permissions the kernel checks the mode first. Its link count is 2,
 // whatever was unlinked, because another version may name it. A directory's
@@ -46,6 +47,8 @@ func (f *FS) fill(out *fuse.Attr, ino uint64, st stat) {
 		out.Mode = syscall.S_IFREG | f.opt.fileMode&^0o222
 	case dataStat:
 		out.Mode, out.Nlink = syscall.S_IFREG|f.opt.fileMode, 2
+	case stagedStat:
+		out.Mode = syscall.S_IFREG | f.opt.fileMode
 	case linkStat:
 		out.Mode = syscall.S_IFLNK | 0o777
 	}

@@ -105,10 +105,10 @@ type stagedFile struct {
 func (s *stagedFile) key() nodeKey {
 	return nodeKey{kind: kindStaged, table: s.inc.t, number: int64(s.ID())}
 }
-func (s *stagedFile) kind() statKind         { return dataStat }
+func (s *stagedFile) kind() statKind         { return stagedStat }
 func (s *stagedFile) attrTTL() time.Duration { return never }
 
 func (s *stagedFile) stat(context.Context) (stat, error) {
 	a := s.Attr()
-	return stat{dataStat, a.Size, a.ModTime}, nil
+	return stat{stagedStat, a.Size, a.ModTime}, nil
 }
