@@ -32,12 +32,15 @@
 //     serves an operation, because the kernel may hold for it the lock that the
 //     notification needs: the notifier has a goroutine of its own. The one
 //     exception is the link to the latest version, see FS.committed.
-//   - Interrupts reach reads; a commit ignores them.
+//   - A signal to the caller ends an operation that lasts (request.go), but
+//     never a change: those run on the context of the mount.
 //
 // # Locks
 //
-// FS.tablesMu, table.openMu, table.pollMu, table.mu, then the locks of nodes,
-// handles, open files, the error log and the notifier, which are leaves. Only
-// openMu and pollMu are held during I/O; no lock is held while waiting for the
-// kernel.
+// table.openMu, table.pollMu, FS.tablesMu, table.mu, then the leaves: the node
+// table, handles, open files, the epochs and sizes of an incarnation, the error
+// log, the gate and the notifier. A dirHandle's lock and those of the generated
+// texts come before all of them. Only openMu, pollMu, openFile.ready and the
+// locks of directory handles and texts are held during I/O; no lock is held
+// while waiting for the kernel.
 package fsnode

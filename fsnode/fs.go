@@ -13,7 +13,6 @@ import (
 
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/store"
-	"github.com/deltafs/deltafs/writer"
 )
 
 // logDir is the directory that makes a directory a table.
@@ -225,11 +224,3 @@ func tableOf(n node) *table {
 	}
 	return n.key().table
 }
-
-// request is the context of an operation: done when the caller is interrupted.
-func request(cancel <-chan struct{}, h *fuse.InHeader) *fuse.Context {
-	return &fuse.Context{Caller: h.Caller, Cancel: cancel}
-}
-
-// caller names the thread that asked.
-func caller(h *fuse.InHeader) writer.Caller { return writer.Caller{PID: h.Pid} }

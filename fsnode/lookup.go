@@ -9,7 +9,8 @@ import (
 
 // Lookup implements fuse.RawFileSystem.
 func (f *FS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	ctx := request(cancel, h)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	d, err := f.directory(ctx, h.NodeId)
 	if err != nil {
 		return f.fail(nil, "lookup", name, err)
@@ -54,7 +55,8 @@ func (f *FS) Forget(id, n uint64) { f.nodes.forget(id, n) }
 
 // GetAttr implements fuse.RawFileSystem.
 func (f *FS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	n, err := f.resolve(ctx, in.NodeId)
 	if err != nil {
 		return f.fail(nil, "getattr", "", err)
@@ -74,7 +76,9 @@ func (f *FS) answerAttr(ctx context.Context, id uint64, n node, out *fuse.AttrOu
 
 // Readlink implements fuse.RawFileSystem.
 func (f *FS) Readlink(cancel <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {
-	n, err := f.resolve(request(cancel, h), h.NodeId)
+	ctx := f.begin(cancel)
+	defer ctx.end()
+	n, err := f.resolve(ctx, h.NodeId)
 	if err != nil {
 		return nil, f.fail(nil, "readlink", "", err)
 	}
@@ -89,7 +93,8 @@ func (f *FS) Readlink(cancel <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.St
 // default_permissions, when nobody but the owner gets here, so it is not the
 // owner's rights that are in question but whether writing can succeed.
 func (f *FS) Access(cancel <-chan struct{}, in *fuse.AccessIn) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	n, err := f.resolve(ctx, in.NodeId)
 	if err != nil {
 		return f.fail(nil, "access", "", err)

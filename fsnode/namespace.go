@@ -25,7 +25,9 @@ func (s *stagedFile) name() string {
 
 // Mkdir implements fuse.RawFileSystem.
 func (f *FS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	d, err := f.live(request(cancel, &in.InHeader), in.NodeId)
+	ctx := f.begin(cancel)
+	defer ctx.end()
+	d, err := f.live(ctx, in.NodeId)
 	if err != nil {
 		return f.failNode(in.NodeId, "mkdir", name, err)
 	}
@@ -41,7 +43,9 @@ func (f *FS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out *f
 // Rmdir implements fuse.RawFileSystem. The kernel takes the node for dead from
 // now on, so a directory made again under this name is another one.
 func (f *FS) Rmdir(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	d, err := f.live(request(cancel, h), h.NodeId)
+	ctx := f.begin(cancel)
+	defer ctx.end()
+	d, err := f.live(ctx, h.NodeId)
 	if err != nil {
 		return f.failNode(h.NodeId, "rmdir", name, err)
 	}
@@ -56,7 +60,9 @@ func (f *FS) Rmdir(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.S
 
 // Unlink implements fuse.RawFileSystem.
 func (f *FS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
-	n, err := f.resolve(request(cancel, h), h.NodeId)
+	ctx := f.begin(cancel)
+	defer ctx.end()
+	n, err := f.resolve(ctx, h.NodeId)
 	if err != nil {
 		return f.fail(nil, "unlink", name, err)
 	}
@@ -90,7 +96,8 @@ func (f *FS) removeRejected(ctx context.Context, d *rejectedDir, name string) er
 
 // Rename implements fuse.RawFileSystem.
 func (f *FS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	from, to, err := f.renameEnds(ctx, in)
 	if err != nil {
 		return f.failNode(in.NodeId, "rename", oldName, err)
@@ -159,7 +166,8 @@ func (f *FS) moveDirs(inc *incarnation, old, new string) {
 
 // Link implements fuse.RawFileSystem: a staged file gets a second name.
 func (f *FS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	d, err := f.live(ctx, in.NodeId)
 	if err != nil {
 		return f.failNode(in.NodeId, "link", name, err)
@@ -188,7 +196,9 @@ func (f *FS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *fus
 
 // Symlink implements fuse.RawFileSystem.
 func (f *FS) Symlink(cancel <-chan struct{}, h *fuse.InHeader, _ string, name string, _ *fuse.EntryOut) fuse.Status {
-	d, err := f.live(request(cancel, h), h.NodeId)
+	ctx := f.begin(cancel)
+	defer ctx.end()
+	d, err := f.live(ctx, h.NodeId)
 	if err != nil {
 		return f.failNode(h.NodeId, "symlink", name, err)
 	}

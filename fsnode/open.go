@@ -15,7 +15,8 @@ import (
 
 // Open implements fuse.RawFileSystem.
 func (f *FS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	n, err := f.resolve(ctx, in.NodeId)
 	if err != nil {
 		return f.fail(nil, "open", "", err)

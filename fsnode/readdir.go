@@ -89,7 +89,8 @@ func (h *dirHandle) advance() {
 
 // OpenDir implements fuse.RawFileSystem.
 func (f *FS) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	d, err := f.directory(ctx, in.NodeId)
 	if err != nil {
 		return f.fail(nil, "opendir", "", err)
@@ -124,7 +125,8 @@ func (f *FS) ReadDir(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntry
 
 // ReadDirPlus implements fuse.RawFileSystem.
 func (f *FS) ReadDirPlus(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	return f.readDir(in, func(h *dirHandle, e fuse.DirEntry, c *child) bool {
 		entry := out.AddDirLookupEntry(e)
 		if entry == nil {

@@ -16,7 +16,8 @@ func (f *FS) StatFs(cancel <-chan struct{}, h *fuse.InHeader, out *fuse.StatfsOu
 	}
 	out.FromStatfsT(&below)
 	out.NameLen = 255
-	ctx := request(cancel, h)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	if n, err := f.resolve(ctx, h.NodeId); err == nil {
 		if files, bytes, ok := tableOf(n).totals(ctx); ok && below.Frsize > 0 {
 			used := (uint64(bytes) + uint64(below.Frsize) - 1) / uint64(below.Frsize)

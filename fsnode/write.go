@@ -124,7 +124,8 @@ func refusal(n node) error {
 
 // Create implements fuse.RawFileSystem.
 func (f *FS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	d, err := f.live(ctx, in.NodeId)
 	if err != nil {
 		return f.failNode(in.NodeId, "create", name, err)
@@ -242,7 +243,8 @@ func (f *FS) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 // SetAttr implements fuse.RawFileSystem. Owner and mode are not kept: changing
 // them succeeds and changes nothing, as tools do it after every copy.
 func (f *FS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	ctx := request(cancel, &in.InHeader)
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	n, err := f.resolve(ctx, in.NodeId)
 	if err != nil {
 		return f.fail(nil, "setattr", "", err)
