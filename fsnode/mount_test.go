@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/deltafs/deltafs/integration/fixture"
 )
 
 // The tests mount in this process. A goroutine that waits for the mount does
@@ -31,17 +32,12 @@ type row struct {
 const rowSchema = `{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}},{"name":"s","type":"string","nullable":true,"metadata":{}}]}`
 
 // rowFile makes a Parquet file of n rows; salt tells files of one length apart.
-func rowFile(t *testing.T, n int, salt string) []byte {
-	t.Helper()
+func rowFile(n int, salt string) []byte {
 	rows := make([]row, n)
 	for i := range rows {
 		rows[i] = row{int64(i), fmt.Sprintf("%s-%d", salt, i)}
 	}
-	var b bytes.Buffer
-	if err := parquet.Write(&b, rows); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return fixture.Parquet(rows)
 }
 
 // testTable is a table on disk.

@@ -20,13 +20,13 @@ func TestBusyMountGoesOnAndNamesTheFile(t *testing.T) {
 	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "busy.parquet") {
 		t.Fatalf("unmount: %v", err)
 	}
-	if _, err := w.Write(rowFile(t, 3, "x")); err != nil {
+	if _, err := w.Write(rowFile(3, "x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(m.join("current", "next.parquet"), rowFile(t, 3, "y")); err != nil {
+	if err := write(m.join("current", "next.parquet"), rowFile(3, "y")); err != nil {
 		t.Errorf("after the attempt: %v", err)
 	}
 	if got := m.latest(); got != "@v2" {
@@ -38,7 +38,7 @@ func TestUnmountCommitsPendingUnlinks(t *testing.T) {
 	dir := emptyTable(t)
 	m := mount(t, dir)
 	for _, name := range []string{"a.parquet", "b.parquet"} {
-		if err := write(m.join("current", name), rowFile(t, 3, name)); err != nil {
+		if err := write(m.join("current", name), rowFile(3, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,7 +30,7 @@ func TestClosedFileIsCommittedAndVisibleAtOnce(t *testing.T) {
 		if got := m.latest(); got == want { // so that the kernel has something to forget
 			t.Fatalf("latest is %s before the copy", got)
 		}
-		data := rowFile(t, 3, want)
+		data := rowFile(3, want)
 		if err := write(m.join("current", want+".parquet"), data); err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestClosedFileIsCommittedAndVisibleAtOnce(t *testing.T) {
 func TestReplacementLeavesTheSnapshotAlone(t *testing.T) {
 	m := mount(t, emptyTable(t))
 	name := m.join("current", "x.parquet")
-	old, next := rowFile(t, 50_000, "one"), rowFile(t, 50_000, "two")
+	old, next := rowFile(50_000, "one"), rowFile(50_000, "two")
 	if err := write(name, old); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestUncommittedNamesAreUnlisted(t *testing.T) {
 
 func TestRefusedFileIsKeptWithItsReason(t *testing.T) {
 	m := mount(t, emptyTable(t, "p"))
-	data := rowFile(t, 3, "x") // at the root of a partitioned table
+	data := rowFile(3, "x") // at the root of a partitioned table
 	if err := write(m.join("current", "x.parquet"), data); !errors.Is(err, syscall.EINVAL) {
 		t.Fatalf("close: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestLogIsOutOfReachInCurrent(t *testing.T) {
 func TestWhatToolsDoAfterACopySucceedsAndChangesNothing(t *testing.T) {
 	m := mount(t, emptyTable(t))
 	name := m.join("current", "x.parquet")
-	data := rowFile(t, 3, "x")
+	data := rowFile(3, "x")
 	if err := write(name, data); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestWhatToolsDoAfterACopySucceedsAndChangesNothing(t *testing.T) {
 
 func TestRenameOfAScratchFileCommits(t *testing.T) {
 	m := mount(t, emptyTable(t))
-	data := rowFile(t, 3, "x")
+	data := rowFile(3, "x")
 	w, err := os.Create(m.join("current", ".x.tmp"))
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestPartitionDirectoriesComeGoAndComeBack(t *testing.T) {
 		if err := os.Mkdir(part, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := write(filepath.Join(part, "x.parquet"), rowFile(t, 3, want)); err != nil {
+		if err := write(filepath.Join(part, "x.parquet"), rowFile(3, want)); err != nil {
 			t.Fatalf("in %s: %v", part, err)
 		}
 		if got := m.latest(); got != want {
@@ -279,7 +279,7 @@ func TestScratchDirectoriesAreRenamedWithWhatIsInThem(t *testing.T) {
 	if err := os.MkdirAll(task, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(filepath.Join(task, "part-0.parquet"), rowFile(t, 3, "x")); err != nil {
+	if err := write(filepath.Join(task, "part-0.parquet"), rowFile(3, "x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(m.join("current/_temporary/0"), m.join("current/_temporary/done")); err != nil {
@@ -310,7 +310,7 @@ func TestMovesBetweenAreasAreLeftToTheTool(t *testing.T) {
 	makeTable(t, filepath.Join(lake, "a"))
 	makeTable(t, filepath.Join(lake, "b"))
 	m := mount(t, lake)
-	if err := write(m.join("a/current/x.parquet"), rowFile(t, 3, "x")); err != nil {
+	if err := write(m.join("a/current/x.parquet"), rowFile(3, "x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(m.join("a/current/x.parquet"), m.join("b/current/x.parquet")); !errors.Is(err, syscall.EXDEV) {
@@ -351,7 +351,7 @@ func TestNamesOutsideOfCurrentCannotBeMade(t *testing.T) {
 	if err := unix.Mknod(m.join("current", "n.parquet"), unix.S_IFREG|0o644, 0); err != nil {
 		t.Errorf("mknod of a regular file: %v", err)
 	}
-	if err := write(m.join("current", "n.parquet"), rowFile(t, 1, "x")); err != nil || m.latest() != "@v1" {
+	if err := write(m.join("current", "n.parquet"), rowFile(1, "x")); err != nil || m.latest() != "@v1" {
 		t.Errorf("writing it: %v, %s", err, m.latest())
 	}
 }
@@ -388,7 +388,7 @@ func TestNameChangedByAnotherWriterCanBeWrittenAtOnce(t *testing.T) {
 	tab.commit(tab.remove("x.parquet"), tab.remove("y.parquet"), add)
 	eventually(t, "the new version", func() bool { return m.latest() == "@v2" })
 	for i, name := range []string{"x.parquet", "y.parquet"} {
-		data := rowFile(t, 3, name)
+		data := rowFile(3, name)
 		if err := write(m.join("current", name), data); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -96,7 +96,9 @@ func (o *openFiles) release(of *openFile) {
 	}
 	if of.backing > 0 {
 		if s := o.fs.server.Load(); s != nil {
-			s.UnregisterBackingFd(of.backing)
+			if errno := s.UnregisterBackingFd(of.backing); errno != 0 {
+				o.fs.log.Debug("backing file cannot be given up", "op", "release", "errno", unix.ErrnoName(errno))
+			}
 		}
 	}
 	if err := of.reader.Close(); err != nil {

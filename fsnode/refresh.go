@@ -162,7 +162,8 @@ func (inc *incarnation) changes(ctx context.Context, from, to int64, yield func(
 			return err
 		}
 		for _, a := range actions {
-			at, path := after, ""
+			var path string
+			at := after
 			switch a := a.(type) {
 			case *action.Add:
 				path = a.Path

@@ -2,7 +2,6 @@ package fsnode
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -33,11 +32,11 @@ func (d *tableDir) stale() bool            { return d.t.dropped.Load() }
 // stat shows when the log last changed, without opening the table: `ls -l` of
 // a lake must be cheap.
 func (d *tableDir) stat(context.Context) (stat, error) {
-	fi, err := os.Stat(filepath.Join(d.t.source, logDir))
-	if err != nil {
-		return stat{kind: frozenDir}, nil
+	var changed time.Time
+	if fi, err := os.Stat(filepath.Join(d.t.source, logDir)); err == nil {
+		changed = fi.ModTime()
 	}
-	return stat{kind: frozenDir, mtime: fi.ModTime()}, nil
+	return stat{kind: frozenDir, mtime: changed}, nil
 }
 
 func (d *tableDir) lookup(ctx context.Context, _ writer.Caller, name string) (child, error) {
@@ -203,10 +202,4 @@ func (l *link) target() string         { return versionName(l.version) }
 
 func (l *link) stat(ctx context.Context) (stat, error) {
 	return stat{linkStat, int64(len(l.target())), l.inc.commitTime(ctx, l.version)}, nil
-}
-
-// isNotFound says that an error answers a lookup with "no".
-func isNotFound(err error) bool {
-	return errors.Is(err, errNotFound) || errors.Is(err, snapshot.ErrNotExist) ||
-		errors.Is(err, snapshot.ErrNoVersion) || errors.Is(err, writer.ErrNotExist)
 }
