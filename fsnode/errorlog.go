@@ -14,6 +14,9 @@ import (
 // errorLogSize is how many failures errors.jsonl remembers.
 const errorLogSize = 1000
 
+// opRefresh is the operation of the refresher, which repeats for ever.
+const opRefresh = "refresh"
+
 // failure is one line of errors.jsonl.
 type failure struct {
 	Time    time.Time `json:"time"`
@@ -27,7 +30,8 @@ type failure struct {
 
 // errorLog keeps the newest failures of a table. A failure that several
 // operations report (every FLUSH repeats the result of a commit) is kept once,
-// and so is one that a retrying program repeats within a second.
+// and so is one that a retrying program repeats within a second, or the
+// refresher for as long as the log cannot be probed.
 type errorLog struct {
 	mu    sync.Mutex
 	ring  []failure
@@ -46,7 +50,8 @@ func (l *errorLog) add(op, name, errno string, err error) bool {
 	}
 	if n := len(l.ring); n > 0 {
 		last := l.ring[(l.next+n-1)%n]
-		if last.Op == op && last.Name == name && last.Reason == reasonOf(err) && time.Since(last.Time) < time.Second {
+		if last.Op == op && last.Name == name && last.Reason == reasonOf(err) &&
+			(op == opRefresh || time.Since(last.Time) < time.Second) {
 			return false
 		}
 	}

@@ -43,7 +43,7 @@ func (t *table) poll(ctx context.Context, maxAge time.Duration) error {
 	t.polled = time.Now()
 	t.mu.Unlock()
 	if err != nil {
-		t.fs.report(t, "refresh", "", toErrno(err), err)
+		t.fs.report(t, opRefresh, "", toErrno(err), err)
 		return nil
 	}
 	return t.handle(context.WithoutCancel(ctx), inc)

@@ -30,13 +30,21 @@ func (inc *incarnation) renderText(ctx context.Context, name string, v int64) ([
 		}
 		return pretty(metadata.Configuration)
 	case textSchema:
-		return indent(jsontext.Value(metadata.SchemaString))
+		return renderSchema(metadata.SchemaString)
 	}
 	schema, err := snapshot.ParseSchema(metadata.SchemaString)
 	if err != nil {
 		return nil, err
 	}
 	return []byte(schema.DDL() + "\n"), nil
+}
+
+// renderSchema shows the schema as it was written; some logs have none.
+func renderSchema(text string) ([]byte, error) {
+	if text == "" {
+		text = `{"type":"struct","fields":[]}`
+	}
+	return indent(jsontext.Value(text))
 }
 
 func (inc *incarnation) renderDetail(ctx context.Context, v int64) ([]byte, error) {

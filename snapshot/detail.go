@@ -40,7 +40,7 @@ func (s *Snapshot) Detail(ctx context.Context) (Detail, error) {
 	for k, v := range m.Configuration {
 		d.Properties[k] = v
 	}
-	if m.CreatedTime != nil {
+	if m.CreatedTime != nil && earliestCommit <= *m.CreatedTime && *m.CreatedTime <= latestCommit {
 		created := time.UnixMilli(*m.CreatedTime).UTC()
 		d.CreatedAt = &created
 	}

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -39,9 +40,27 @@ func newShape(m *action.Metadata) *shape {
 		if !ok {
 			f = Field{Name: name, Type: &Primitive{Name: "string"}, Nullable: true}
 		}
+		if s.err == nil {
+			s.err = s.checkPartition(f, ok)
+		}
 		s.partitions = append(s.partitions, f)
 	}
 	return s
+}
+
+// checkPartition refuses a partition column that the table has twice or not at
+// all: its directories would show rows that the table does not have. A log
+// without a schema, as of a table that has no data, says nothing.
+func (s *shape) checkPartition(f Field, known bool) error {
+	if !known && len(s.schema.Fields) > 0 {
+		return fmt.Errorf("the partition column %q is not in the schema", f.Name)
+	}
+	for _, other := range s.partitions {
+		if other.Name == f.Name {
+			return fmt.Errorf("the partition column %q is named twice", f.Name)
+		}
+	}
+	return nil
 }
 
 // sameLayout reports whether files have the same directory under both shapes.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -95,10 +96,9 @@ func (t *Table) commitInfo(ctx context.Context, v int64) (*action.CommitInfo, er
 }
 
 // commitInfoLine reads one line and returns it if it begins as a commitInfo
-// does. A line of another kind is passed over without being kept, however
-// long it is.
+// does. A line of another kind is passed over without being kept.
 func commitInfoLine(in *bufio.Reader) (line []byte, more bool, err error) {
-	keep, first := false, true
+	keep, first, length := false, true, 0
 	for {
 		part, err := in.ReadSlice('\n')
 		if first {
@@ -106,6 +106,9 @@ func commitInfoLine(in *bufio.Reader) (line []byte, more bool, err error) {
 		}
 		if keep {
 			line = append(line, part...)
+		}
+		if length += len(part); length > action.DefaultMaxLine {
+			return nil, false, fmt.Errorf("a line is longer than %d bytes", action.DefaultMaxLine)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):

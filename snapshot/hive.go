@@ -56,7 +56,7 @@ func UnescapeHive(s string) string {
 // PartitionDir is the visible directory of a file with these partition values:
 // logical names in the order of the partition columns, hive-escaped, null and
 // empty as __HIVE_DEFAULT_PARTITION__. Values are looked up by the column's
-// physical name when it has one. A part that is too long for a directory name
+// physical name when it has one, then by its own in any case. A part that is too long for a directory name
 // is cut and ends in a hash of the whole.
 func PartitionDir(fields []Field, values map[string]*string) string {
 	parts := make([]string, len(fields))
@@ -74,7 +74,17 @@ func partitionValue(f Field, values map[string]*string) *string {
 	if v, ok := values[f.PhysicalName()]; ok {
 		return v
 	}
-	return values[f.Name]
+	if v, ok := values[f.Name]; ok {
+		return v
+	}
+	// Column names are not case-sensitive, and a value that differs in case
+	// alone must not pass for null.
+	for name, v := range values {
+		if strings.EqualFold(name, f.Name) {
+			return v
+		}
+	}
+	return nil
 }
 
 // partHash is the number of hex digits that end a shortened directory name.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,7 +33,8 @@ type logName struct {
 }
 
 // logNames recognises the files of the log that carry state (protocol section
-// "File Types"), strictly: everything else in the directory is ignored.
+// "File Types"), strictly: everything else in the directory is ignored, and so
+// is a version that none could follow.
 type logNames struct{ checkpoint *regexp.Regexp }
 
 func newLogNames() logNames {
@@ -45,14 +47,14 @@ func newLogNames() logNames {
 func (n logNames) parse(base string) (logName, bool) {
 	if digits, ok := strings.CutSuffix(base, ".json"); ok && len(digits) == 20 && isDigits(digits) {
 		v, err := strconv.ParseInt(digits, 10, 64)
-		return logName{version: v, commit: true}, err == nil
+		return logName{version: v, commit: true}, err == nil && v < math.MaxInt64
 	}
 	m := n.checkpoint.FindStringSubmatch(base)
 	if m == nil {
 		return logName{}, false
 	}
 	v, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil {
+	if err != nil || v == math.MaxInt64 {
 		return logName{}, false
 	}
 	out := logName{version: v, kind: classicCheckpoint, part: 1, parts: 1}

@@ -41,7 +41,7 @@ func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 		return nil, err
 	}
 	for i, c := range l.commits {
-		at := c.info.ModTime.UnixMilli()
+		at := min(max(c.info.ModTime.UnixMilli(), earliestCommit), latestCommit)
 		if c.version >= from {
 			if at, err = n.inCommitTime(ctx, c, at); err != nil {
 				return nil, err
@@ -88,6 +88,15 @@ func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) (int64, erro
 	return v, nil
 }
 
+// earliestCommit and latestCommit bound commit times to what RFC 3339 can
+// write, with room for the milliseconds that keep them rising. A file's time
+// outside of them is moved, an in-commit timestamp is not believed: one commit
+// with a nonsensical time must not make the history unreadable.
+var (
+	earliestCommit = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+	latestCommit   = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+)
+
 // inCommitTime reads a commit's own timestamp; one without keeps its file
 // time.
 func (n *incarnation) inCommitTime(ctx context.Context, c commitFile, fileTime int64) (int64, error) {
@@ -103,7 +112,7 @@ func (n *incarnation) inCommitTime(ctx context.Context, c commitFile, fileTime i
 	}
 	at = fileTime
 	if err == nil && info != nil {
-		if own, ok := info.InCommitTimestamp(); ok {
+		if own, ok := info.InCommitTimestamp(); ok && earliestCommit <= own && own <= latestCommit {
 			at = own
 		}
 	}

@@ -3,13 +3,15 @@ package action
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
 
 // DefaultMaxLine is the longest line that a Reader accepts, in bytes, unless
-// told otherwise.
-const DefaultMaxLine = 512 << 20
+// told otherwise: many times what the schema and statistics of a very wide
+// table take, and little enough that a hostile log cannot exhaust the memory.
+const DefaultMaxLine = 128 << 20
 
 // LineError says which line of a log file is bad.
 type LineError struct {
@@ -74,6 +76,10 @@ func (r *Reader) readLine() ([]byte, error) {
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
+			// What is no action is not worth buffering up to the limit.
+			if len(r.long) == 0 && !startsObject(part) {
+				return nil, &LineError{Line: r.line + 1, Err: errors.New("the line is no JSON object")}
+			}
 			r.long = append(r.long, part...)
 			continue
 		case err != nil && err != io.EOF:
@@ -86,4 +92,11 @@ func (r *Reader) readLine() ([]byte, error) {
 		r.long = append(r.long, part...)
 		return r.long, nil
 	}
+}
+
+// startsObject reports whether the beginning of a line may be that of an
+// object.
+func startsObject(part []byte) bool {
+	part = bytes.TrimLeft(part, " \t\r")
+	return len(part) == 0 || part[0] == '{'
 }

@@ -82,6 +82,32 @@ func TestReaderLimitsTheLine(t *testing.T) {
 	}
 }
 
+// endless yields a prefix and then one byte for ever, and counts.
+type endless struct {
+	prefix string
+	fill   byte
+	read   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.prefix)
+	e.prefix = e.prefix[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = e.fill
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+func TestReaderDoesNotBufferALongLineThatIsNoObject(t *testing.T) {
+	for _, in := range []*endless{{fill: 0}, {fill: 'x'}, {prefix: "  [", fill: ' '}, {prefix: txnLine + "\n", fill: '"'}} {
+		var bad *LineError
+		if _, err := kinds(NewReader(in)); !errors.As(err, &bad) || in.read > 1<<20 {
+			t.Errorf("%q: got %v after %d bytes", in.fill, err, in.read)
+		}
+	}
+}
+
 func TestReaderPassesReadErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := kinds(NewReader(io.MultiReader(strings.NewReader(txnLine+"\n"+txnLine), iotest.ErrReader(broken))))

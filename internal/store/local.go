@@ -151,7 +151,8 @@ func (l *Local) fail(what, name string, err error) error {
 	switch {
 	case l.escape != nil && errors.Is(err, l.escape):
 		return fault.New(ErrOutside, "%s: the name or a link on its way leads out of the root", what).InFile(name)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
+		// ENXIO: what is there is a socket or a device without a driver.
 		kind = ErrNotExist
 	case errors.Is(err, fs.ErrExist):
 		kind = ErrExist

@@ -181,10 +181,20 @@ func TestOpenRefusesWhatIsNoRegularFile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	// The address of a socket is short; that of the directory need not be.
+	t.Chdir(dir)
+	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: "socket"}); err != nil {
+		t.Fatal(err)
+	}
 	write(t, dir, "d/file", "")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for _, name := range []string{"pipe", "d", ".", "missing", "d/file/x", "pipe/x"} {
+	for _, name := range []string{"pipe", "d", ".", "missing", "d/file/x", "pipe/x", "socket"} {
 		if _, err := l.Open(ctx, name); !errors.Is(err, ErrNotExist) {
 			t.Errorf("Open(%q): got %v, want ErrNotExist", name, err)
 		}
