@@ -38,9 +38,9 @@ func (f *FS) Mount(mountpoint string) (*Server, error) {
 		defer close(s.done)
 		srv.Serve()
 	}()
-	if err := srv.WaitMount(); err != nil {
-		return nil, errors.Join(fault.Wrap(ErrMount, err, "the mount does not answer").InFile(mountpoint), srv.Unmount())
-	}
+	// No WaitMount: the handshake is done when NewServer returns, and it would
+	// open a file of our own mount. A process killed with one open waits for
+	// itself for ever.
 	return s, nil
 }
 
@@ -85,7 +85,7 @@ func mountHint(err error) string {
 		return "is the mount point there, and /dev/fuse? modprobe fuse"
 	case errors.Is(err, syscall.EPERM) && os.Geteuid() == 0:
 		return "in a container, run it with CAP_SYS_ADMIN and /dev/fuse"
-	case strings.Contains(os.Getenv("PATH"), "/") && os.Geteuid() != 0:
+	case os.Geteuid() != 0:
 		return "as an ordinary user, install fuse3; for --allow-other put user_allow_other into /etc/fuse.conf"
 	}
 	return "see dmesg"
