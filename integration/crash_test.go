@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -64,11 +65,12 @@ func TestKilledMountLeavesOldOrNewState(t *testing.T) {
 	}
 	work := t.TempDir()
 	var want []fixture.Row
+	outcomes := map[string]int{}
 	version := int64(0)
 	for round := range rounds {
 		points := crashPoints()
 		c := crash{
-			t: t, table: table, version: version,
+			table: table, version: version,
 			point:  points[random.Intn(len(points))],
 			jitter: time.Duration(random.Intn(2000)) * time.Microsecond,
 			source: filepath.Join(work, fmt.Sprintf("r%d.parquet", round)),
@@ -77,13 +79,22 @@ func TestKilledMountLeavesOldOrNewState(t *testing.T) {
 		if err := fixture.WriteParquet(c.source, c.rows); err != nil {
 			t.Fatal(err)
 		}
-		if c.run() {
+		committed := false
+		t.Run(fmt.Sprintf("round %d at %s plus %v", round, c.point.name, c.jitter), func(t *testing.T) {
+			c.t = t
+			committed = c.run()
+		})
+		outcomes[fmt.Sprintf("%s: committed %v", c.point.name, committed)]++
+		if committed {
 			version++
 			want = append(want, c.rows...)
 		}
 		if t.Failed() {
-			t.Fatalf("round %d: killed at %q plus %v", round, c.point.name, c.jitter)
+			t.FailNow()
 		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(outcomes)) {
+		t.Logf("%3d x %s", outcomes[o], o)
 	}
 	got, err := fixture.ReadRows(table, -1)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 const (
 	readyLimit = 30 * time.Second
-	stopLimit  = 30 * time.Second
+	stopLimit  = 20 * time.Second
 )
 
 // Options say how to mount.
@@ -168,8 +168,15 @@ func (m *Mount) Kill() {
 
 // KillKeepMount ends the process as a crash would and leaves the dead mount.
 func (m *Mount) KillKeepMount() {
+	m.t.Helper()
 	m.cmd.Process.Kill()
-	<-m.ended
+	select {
+	case <-m.ended:
+	case <-time.After(stopLimit):
+		// It waits for an answer of its own mount; ending that frees it.
+		detach(m.Dir)
+		m.t.Fatalf("the killed mount process did not end within %v", stopLimit)
+	}
 	m.gone = true
 	m.t.Cleanup(func() { detach(m.Dir) })
 }
@@ -188,6 +195,7 @@ func (m *Mount) cleanup() {
 	case <-time.After(stopLimit):
 		m.t.Errorf("the mount process ignored SIGTERM for %v\n%s", stopLimit, m.log)
 		m.cmd.Process.Kill()
+		detach(m.Dir)
 		<-m.ended
 	}
 	if Mounted(m.Dir) {
@@ -202,7 +210,7 @@ func detach(dir string) {
 		if !Mounted(dir) {
 			return
 		}
-		if unix.Unmount(dir, unix.MNT_DETACH) != nil {
+		if unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH) != nil {
 			exec.Command("fusermount3", "-uz", dir).Run()
 		}
 	}
