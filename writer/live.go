@@ -197,7 +197,8 @@ func (l *Live) at(ctx context.Context, dir string) (view, place, error) {
 	if err != nil {
 		return nil, place{}, err
 	}
-	return v, placeOf(v, dir), nil
+	p, err := resolve(ctx, v, dir)
+	return v, p, err
 }
 
 // writable refuses changes of a mount or table that is read-only.

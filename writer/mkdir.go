@@ -21,7 +21,10 @@ func (l *Live) Mkdir(ctx context.Context, dir, name string) error {
 	if isReserved(name) {
 		return l.reserved(name)
 	}
-	child := p.child(v, name)
+	child, err := p.enter(ctx, v, name)
+	if err != nil {
+		return err
+	}
 	if child.scratch && (!p.scratch && !isScratchDir(name) || p.scratch && !l.isOwnDir(p)) {
 		return l.errNotPartition(p, name)
 	}
@@ -78,7 +81,10 @@ func (l *Live) Rmdir(ctx context.Context, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	child := p.child(v, name)
+	child, err := p.enter(ctx, v, name)
+	if err != nil {
+		return err
+	}
 	existed, err := l.dirExists(ctx, v, child)
 	if err != nil {
 		return err

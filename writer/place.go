@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"github.com/deltafs/deltafs/snapshot"
@@ -47,7 +49,47 @@ func placeOf(v view, dir string) place {
 	return p
 }
 
-// child is the subdirectory of this name.
+// resolve is placeOf for a directory that may exist.
+func resolve(ctx context.Context, v view, dir string) (place, error) {
+	p := placeOf(v, "")
+	for elem := range strings.SplitSeq(dir, "/") {
+		if elem == "" {
+			continue
+		}
+		var err error
+		if p, err = p.enter(ctx, v, elem); err != nil {
+			return place{}, err
+		}
+	}
+	return p, nil
+}
+
+// enter is child for a subdirectory that may exist: a value that another
+// writer serialised differently than we do (a timestamp without a fraction, an
+// integer with zeros in front) keeps its spelling, so that the directory holds
+// what the log says and takes new files.
+func (p place) enter(ctx context.Context, v view, name string) (place, error) {
+	c := p.child(v, name)
+	if c.scratch || c.dir == joinPath(p.dir, name) {
+		return c, nil
+	}
+	e, err := v.Lookup(ctx, p.dir, name)
+	switch {
+	case errors.Is(err, snapshot.ErrNotExist), errors.Is(err, snapshot.ErrAmbiguous), err == nil && e.File != nil:
+		return c, nil
+	case err != nil:
+		return place{}, err
+	}
+	c.dir = joinPath(p.dir, name)
+	if column := c.fields[len(c.fields)-1].Name; c.values[column] != nil {
+		_, text, _ := strings.Cut(name, "=")
+		value := snapshot.UnescapeHive(text)
+		c.values[column] = &value
+	}
+	return c, nil
+}
+
+// child is the subdirectory of this name, if it is to be made.
 func (p place) child(v view, name string) place {
 	c := place{shown: joinPath(p.shown, name), scratch: p.scratch, fields: p.fields, values: p.values}
 	if field := nextField(v, len(p.fields)); field != nil && !p.scratch {

@@ -28,7 +28,15 @@ func (l *Live) Rename(ctx context.Context, c Caller, dir, name, newDir, newName 
 	if err != nil {
 		return err
 	}
-	m := move{placeOf(v, dir), placeOf(v, newDir), name, newName, l.callers.process(c)}
+	from, err := resolve(ctx, v, dir)
+	if err != nil {
+		return err
+	}
+	to, err := resolve(ctx, v, newDir)
+	if err != nil {
+		return err
+	}
+	m := move{from, to, name, newName, l.callers.process(c)}
 	if m.oldKey() == m.newKey() {
 		return nil
 	}
