@@ -92,3 +92,9 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def closed_files():
+    """DuckDB's cache keeps files open, and a mount in use does not end."""
+    duckdb.execute("SET enable_external_file_cache = false")

@@ -44,7 +44,7 @@ def with_polars(table, version):
 
 def with_duckdb(duck, table, version):
     relation = duck.sql(f"SELECT * FROM delta_scan('{table}', version={version})")
-    return ordered(dict(zip(relation.columns, row)) for row in relation.fetchall())
+    return ordered(relation.to_arrow_table().to_pylist())
 
 
 def with_spark(spark, table, version):
@@ -57,4 +57,4 @@ def with_mount(duck, snapshot, partition_types=None):
     types = ", ".join(f"'{k}': {v}" for k, v in (partition_types or {}).items())
     hive = f"hive_partitioning=true, hive_types={{{types}}}" if types else "hive_partitioning=false"
     relation = duck.sql(f"SELECT * FROM read_parquet('{snapshot}/**/*.parquet', union_by_name=true, {hive})")
-    return ordered(dict(zip(relation.columns, row)) for row in relation.fetchall())
+    return ordered(relation.to_arrow_table().to_pylist())

@@ -1,5 +1,6 @@
 """Mounts for tests: the built binary as a subprocess on a real mount point."""
 
+import gc
 import json
 import os
 import pathlib
@@ -18,6 +19,18 @@ def eventually(limit, missing):
     while what := missing():
         assert time.monotonic() < deadline, f"after {limit} s still: {what}"
         time.sleep(0.005)
+
+
+def fails(operation):
+    """Runs what has to fail and forgets it: a kept exception keeps files open."""
+    try:
+        operation()
+    except Exception:
+        failed = True
+    else:
+        failed = False
+    gc.collect()
+    assert failed, "reported success"
 
 
 def is_mounted(path):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from mount import leftovers, versions
+from mount import fails, leftovers, versions
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 DATA = pa.table({"id": [1, 2, 3], "name": ["a", None, "c"]}, schema=SCHEMA)
@@ -92,9 +92,7 @@ def test_existing_file_is_replaced_in_one_commit(live, table, write):
 
 @pytest.mark.parametrize("write", WRITERS, ids=names)
 def test_refused_file_fails_the_tool(live, table, write):
-    with pytest.raises(Exception) as e:
-        write(WRONG, str(live.current / "bad.parquet"))
-    assert not isinstance(e.value, AssertionError)
+    fails(lambda: write(WRONG, str(live.current / "bad.parquet")))
     assert versions(table) == [0]
     reasons = live.failures()
     assert any("bad.parquet" in f["name"] and "id" in f["reason"] for f in reasons), reasons
@@ -106,9 +104,10 @@ def test_refused_file_fails_the_tool(live, table, write):
 @pytest.mark.parametrize("write", WRITERS, ids=names)
 def test_refused_replacement_keeps_the_old_file(live, table, write):
     write(DATA, str(live.current / "x.parquet"))
-    with pytest.raises(Exception) as e:
-        write(WRONG, str(live.current / "x.parquet"))
-    assert not isinstance(e.value, AssertionError)
+    fails(lambda: write(WRONG, str(live.current / "x.parquet")))
+    assert duckdb.sql(f"SELECT sum(id) FROM '{live / '@v1'}/x.parquet'").fetchall() == [(6,)]
+    if write is pyarrow_write_table:
+        return  # it removes the name itself when it has failed
     assert versions(table) == [0, 1]
     assert duckdb.sql(f"SELECT sum(id) FROM '{live.current}/x.parquet'").fetchall() == [(6,)]
 
