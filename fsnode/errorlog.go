@@ -71,7 +71,7 @@ func (l *errorLog) add(op, name, errno string, err error) bool {
 // reasonOf is the message of an error without the way out, which is shown by
 // itself.
 func reasonOf(err error) string {
-	//nolint:errorlint // of a wrapped fault the text around it counts too
+	// Not errors.As: of a wrapped fault the text around it counts too.
 	if fe, ok := err.(*fault.Error); ok {
 		e := *fe
 		e.Hint = ""

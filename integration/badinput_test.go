@@ -125,11 +125,11 @@ func TestCommandsRefuseWhatIsNoTable(t *testing.T) {
 func TestUnknownFlagIsAUsageErrorBeforeAndAfterTheArguments(t *testing.T) {
 	table, dir := newTable(t), harness.MountPoint(t)
 	for _, args := range [][]string{
-		{"mount", "--read-onyl", table, dir},
-		{"mount", table, dir, "--read-onyl"},
+		{"mount", "--read-and-write", table, dir},
+		{"mount", table, dir, "--read-and-write"},
 	} {
 		r := harness.Deltafs(t, args...)
-		if r.Code != exitUsage || !strings.Contains(r.Out, "read-onyl") {
+		if r.Code != exitUsage || !strings.Contains(r.Out, "read-and-write") {
 			t.Errorf("%v: exit status %d\n%s", args, r.Code, r.Out)
 		}
 		if harness.Mounted(dir) {

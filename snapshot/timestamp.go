@@ -65,7 +65,7 @@ type timeScanner struct{ rest string }
 
 func (s *timeScanner) clock(loc *time.Location) (clock, bool) {
 	c := clock{loc: loc}
-	ok := true
+	var ok bool
 	switch {
 	case isDigits(s.rest) && len(s.rest) == len("yyyyMMddHHmmssSSS"):
 		ok = s.compact(&c)

@@ -301,9 +301,9 @@ func (l *Live) stillLive(ctx context.Context, v view, files []unlinked) ([]unlin
 
 // remove adds the removal of a file to the transaction, in the extended form.
 // The path is that of the log, byte by byte: engines compare it as text.
-func (t *TxnSpec) remove(add *action.Add) {
-	t.ReadFiles = append(t.ReadFiles, add.Path)
-	t.Actions = append(t.Actions, add.ToRemove(time.Now().UnixMilli(), true))
+func (s *TxnSpec) remove(add *action.Add) {
+	s.ReadFiles = append(s.ReadFiles, add.Path)
+	s.Actions = append(s.Actions, add.ToRemove(time.Now().UnixMilli(), true))
 }
 
 const maxRebases = 20
@@ -372,9 +372,9 @@ func (l *Live) leave(spec *TxnSpec, by int) {
 }
 
 // removed are the paths that the transaction removes.
-func (t *TxnSpec) removed() []string {
+func (s *TxnSpec) removed() []string {
 	var out []string
-	for _, a := range t.Actions {
+	for _, a := range s.Actions {
 		if r, ok := a.(*action.Remove); ok {
 			out = append(out, r.Path)
 		}

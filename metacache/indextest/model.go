@@ -109,7 +109,8 @@ func (h *history) check(t *testing.T, x metacache.Index, v int64) {
 			totals.DVs++
 		}
 		dirs[f.Dir] = append(dirs[f.Dir], f)
-		for dir, parent := f.Dir, ""; dir != ""; dir = parent {
+		var parent string
+		for dir := f.Dir; dir != ""; dir = parent {
 			name := dir
 			parent = ""
 			if i := strings.LastIndexByte(dir, '/'); i >= 0 {
