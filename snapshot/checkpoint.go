@@ -35,6 +35,8 @@ func guard(f func() error) (err error) {
 type checkpointPart struct {
 	object store.Object
 	file   *parquet.File
+	// budget is how many bytes its adds may still take.
+	budget int64
 }
 
 func openCheckpointPart(ctx context.Context, st store.Store, info store.Info) (*checkpointPart, error) {
@@ -42,11 +44,14 @@ func openCheckpointPart(ctx context.Context, st store.Store, info store.Info) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &checkpointPart{object: object}
+	p := &checkpointPart{object: object, budget: maxBytes(object.Info().Size)}
 	err = guard(func() (err error) {
 		p.file, err = parquet.OpenFile(object, object.Info().Size,
 			parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<20))
-		return err
+		if err != nil {
+			return err
+		}
+		return checkClaims(p.file.Metadata(), object.Info().Size)
 	})
 	if err != nil {
 		object.Close()

@@ -181,10 +181,12 @@ func (c *addColumns) row() (*action.Add, error) {
 		BaseRowID:      scan(&s, c.baseRowID.long), DefaultRowCommitVersion: scan(&s, c.rowCommitVersion.long),
 		ClusteringProvider: scan(&s, c.clusteringProvider.text),
 	}
-	if s.err != nil || path == nil {
+	switch {
+	case s.err != nil || (path == nil && size == nil):
 		return nil, s.err
-	}
-	if size == nil {
+	case path == nil || *path == "":
+		return nil, errors.New("an add has no path")
+	case size == nil:
 		return nil, errors.New("an add has no size")
 	}
 	add.Path = *path
@@ -209,6 +211,7 @@ func (c *addColumns) deletionVector(s *rowScan) *action.DeletionVector {
 // addBatches reads the adds of a row group a batch at a time, so that no
 // foreign code runs inside guard.
 type addBatches struct {
+	part    *checkpointPart
 	columns *rowGroupColumns
 	adds    *addColumns
 	left    int64
@@ -216,16 +219,18 @@ type addBatches struct {
 }
 
 func (p *checkpointPart) newAddBatches(rowGroup int) *addBatches {
-	b := &addBatches{}
+	b := &addBatches{part: p}
 	b.err = guard(func() error {
 		b.columns = newRowGroupColumns(p.file, rowGroup)
 		b.adds = newAddColumns(b.columns)
 		b.left = p.file.RowGroups()[rowGroup].NumRows()
+		// A checkpoint without files has the columns all the same: without
+		// them, files that are there would go unseen.
+		if b.columns.err == nil && (b.adds.path == nil || b.adds.size == nil) {
+			return errors.New("it has no columns add.path and add.size")
+		}
 		return b.columns.err
 	})
-	if b.err == nil && b.adds.path == nil {
-		b.left = 0
-	}
 	return b
 }
 
@@ -243,13 +248,28 @@ func (b *addBatches) next() ([]*action.Add, error) {
 			if err != nil {
 				return err
 			}
-			if add != nil {
-				adds = append(adds, add)
+			if add == nil {
+				continue
 			}
+			if b.part.budget -= addBytes(add); b.part.budget < 0 {
+				return errInflated
+			}
+			adds = append(adds, add)
 		}
 		return nil
 	})
 	return adds, err
+}
+
+// addBytes is about how much memory an add takes.
+func addBytes(add *action.Add) int64 {
+	n := len(add.Path) + len(add.Stats)
+	for _, m := range []map[string]*string{add.PartitionValues, add.Tags} {
+		for k, v := range m {
+			n += len(k) + len(value(v))
+		}
+	}
+	return int64(n)
 }
 
 func (b *addBatches) close() {
