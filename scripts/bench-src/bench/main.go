@@ -6,6 +6,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -103,7 +104,12 @@ func (c *config) mount(point, binary string, args ...string) (string, func(), er
 		return "", nil, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() {
+		if err := cmd.Wait(); err != nil {
+			ended <- err
+		}
+		close(ended)
+	}()
 	stop := func() {
 		cmd.Process.Signal(os.Interrupt)
 		<-ended
@@ -116,7 +122,7 @@ func (c *config) mount(point, binary string, args ...string) (string, func(), er
 		}
 		select {
 		case err := <-ended:
-			return "", nil, fmt.Errorf("%s ended: %v", binary, err)
+			return "", nil, errors.Join(fmt.Errorf("%s ended before it was mounted", binary), err)
 		case <-time.After(10 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
