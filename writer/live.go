@@ -50,6 +50,8 @@ type Live struct {
 	leaving map[string]int
 	// gone are names that other writers removed lately.
 	gone graveyard
+	// leftovers are replacements refused lately.
+	leftovers leftovers
 }
 
 // newLive makes the tree of a table, and takes over what dead mounts left.
@@ -65,7 +67,7 @@ func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {
 		back: back, opts: opts, area: newArea(back.Root()), callers: newCallers(),
 		all: map[uint64]*Staged{}, names: map[key]*Staged{}, replacing: map[key][]*Staged{},
 		wants: map[want]time.Time{}, made: map[string]string{}, scratchDirs: map[string]bool{},
-		hidden: map[string]int64{}, leaving: map[string]int{}, gone: newGraveyard(),
+		hidden: map[string]int64{}, leaving: map[string]int{}, gone: newGraveyard(), leftovers: leftovers{},
 	}
 	l.burst.init(l)
 	if opts.ReadOnly {

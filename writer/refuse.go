@@ -27,6 +27,9 @@ func (l *Live) refuse(s *Staged, cause error) error {
 	}
 	l.mu.Lock()
 	l.unbind(s, b.key())
+	if b.replaces != nil {
+		l.leftovers.leave(b, time.Now())
+	}
 	l.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -218,3 +218,29 @@ func TestReaderThatLookedUpBeforeTheCommitReadsTheFile(t *testing.T) {
 	second.run(t, "read r x.parquet; expect r A; close r")
 	checkClosed(t, l, back)
 }
+
+// pyarrow unlinks the name it failed to write.
+func TestCleaningUpAfterARefusedReplacementLeavesTheCommittedFile(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	before := len(back.contents(t))
+	newKernel(l, 2).run(t, "open h x.parquet trunc; !misfit write h MISFIT; close h; unlink x.parquet")
+	if err := l.SyncDir(context.Background(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := back.contents(t); len(got) != before || got["x.parquet"] != string(content("A")) {
+		t.Errorf("table holds %q", got)
+	}
+	// The next unlink means the committed file, and so does anybody else's.
+	newKernel(l, 2).run(t, "unlink x.parquet")
+	put(t, l, "y.parquet", "A")
+	newKernel(l, 2).run(t, "open h y.parquet trunc; !misfit write h MISFIT; close h")
+	newKernel(l, 3).run(t, "unlink y.parquet")
+	if err := l.SyncDir(context.Background(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := back.contents(t); len(got) != 0 {
+		t.Errorf("table holds %q", got)
+	}
+}

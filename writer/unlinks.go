@@ -43,7 +43,8 @@ type burst struct {
 func (b *burst) init(l *Live) { b.live = l }
 
 // Unlink removes a staged file at once and a committed one with the next
-// commit of a burst. ErrNotExist, ErrIsDir, ErrAppendOnly.
+// commit of a burst. The first unlink by a process whose replacement of that
+// name was just refused removes nothing. ErrNotExist, ErrIsDir, ErrAppendOnly.
 func (l *Live) Unlink(ctx context.Context, c Caller, dir, name string) error {
 	if err := l.writable(ctx); err != nil {
 		return err
@@ -63,6 +64,9 @@ func (l *Live) Unlink(ctx context.Context, c Caller, dir, name string) error {
 		if v, err = l.view(ctx); err != nil { // it was committed while we waited
 			return err
 		}
+	}
+	if l.takeLeftover(p.key(name), process) {
+		return nil
 	}
 	return l.unlinkCommitted(ctx, v, p, name, process)
 }
