@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,35 @@ import (
 
 // The tests mount in this process. A goroutine that waits for the mount does
 // not keep the ones that serve it from running, as long as it enters the
-// kernel by an ordinary system call: nothing here maps a file of the mount.
+// kernel by an ordinary system call: nothing here maps a file of the mount, and
+// the kernel must not ask it to poll one, because the runtime does that without
+// giving up its processor. So another process asks first, and the kernel learns
+// that polling is not implemented.
+
+// pollEnv names a file that a copy of this program opens, and nothing else.
+const pollEnv = "FSNODE_TEST_POLL"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(pollEnv); name != "" {
+		if _, err := os.Open(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// unlearnPolling has another process poll a file that go-fuse serves in every
+// mount.
+func unlearnPolling(t *testing.T, point string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), pollEnv+"="+filepath.Join(point, ".go-fuse-epoll-hack"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
 
 // row is a row of the tables that the tests make.
 type row struct {
@@ -150,6 +179,7 @@ func mount(t *testing.T, source string, change ...func(*Options)) *testMount {
 	}
 	m := &testMount{t, f, srv, point}
 	t.Cleanup(m.close)
+	unlearnPolling(t, point)
 	return m
 }
 
@@ -170,22 +200,20 @@ func (m *testMount) close() {
 	}
 }
 
-// undertaker starts a process that detaches the mount when this one is gone,
-// however it ended.
+// undertaker starts a process that takes the mount away when this one has
+// ended, however it did. A process that is killed while it waits for its own
+// mount lives on as a zombie until the connection is aborted, which -f does.
 func undertaker(t *testing.T, point string) {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-c", `read _; umount -l "$0" 2>/dev/null || fusermount3 -uz "$0" 2>/dev/null; true`, point)
-	cmd.Stdin = r
+	cmd := exec.Command("sh", "-c", `
+		while [ -e "/proc/$1" ] && ! grep -qs '^State:.Z' "/proc/$1/status"; do sleep 1; done
+		umount -f "$0" 2>/dev/null; umount -l "$0" 2>/dev/null || fusermount3 -uz "$0" 2>/dev/null`,
+		point, strconv.Itoa(os.Getpid()))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r.Close()
 	t.Cleanup(func() {
-		w.Close()
+		cmd.Process.Kill()
 		cmd.Wait()
 	})
 }
