@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Error is a failure with everything a user needs to act on it. The zero
@@ -75,11 +76,11 @@ func (e *Error) Error() string {
 	}
 	if e.File != "" {
 		sep(": ")
-		b.WriteString(e.File)
+		b.WriteString(shorten(e.File))
 	}
 	if e.Column != "" {
 		sep(": ")
-		fmt.Fprintf(&b, "column %q", e.Column)
+		fmt.Fprintf(&b, "column %q", shorten(e.Column))
 	}
 	switch {
 	case e.Reason != "":
@@ -96,7 +97,29 @@ func (e *Error) Error() string {
 	if e.Hint != "" {
 		fmt.Fprintf(&b, " (%s)", e.Hint)
 	}
-	return b.String()
+	return oneLine(b.String())
+}
+
+// maxName is how many bytes of a name a message repeats: a log may hold names
+// of any length.
+const maxName = 300
+
+func shorten(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
+}
+
+// oneLine replaces what would break a line or act on a terminal: names in a
+// log, and causes that quote them, may hold any byte.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // Unwrap lets errors.Is and errors.As see both the sentinel and the cause.
