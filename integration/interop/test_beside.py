@@ -169,15 +169,15 @@ for i in range(n):
 """
 
 
-def test_two_mounts_eight_processes_and_delta_rs_lose_nothing(live, mounted, table):
+def test_two_mounts_eight_processes_and_delta_rs_lose_nothing(live, mounted, table, full):
     other = mounted(table)
-    n, beside = 25, 10
+    n, beside = (100, 40) if full else (25, 10)
     processes = [
         subprocess.Popen([sys.executable, "-c", APPEND_THROUGH_MOUNT, str((live, other)[w % 2].current), str(w), str(n)])
         for w in range(1, 9)
     ]
     processes.append(subprocess.Popen([sys.executable, "-c", APPEND_WITH_DELTA_RS, str(table), "9", str(beside)]))
-    assert [p.wait(300) for p in processes] == [0] * 9
+    assert [p.wait(600) for p in processes] == [0] * 9
     total = 8 * n + beside
     assert versions(table) == list(range(total + 1))
     expected = [1] + [w * 1000 + i for w in range(1, 9) for i in range(n)] + [9000 + i for i in range(beside)]
