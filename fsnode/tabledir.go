@@ -124,7 +124,10 @@ func (d *tableDir) list(ctx context.Context) iter.Seq2[child, error] {
 		}
 		inc, err := d.t.fresh(ctx)
 		if err != nil {
-			return // .delta says why
+			// .delta says why. Without the error a table that cannot be opened
+			// would pass for an empty one, and a copy of the lake for whole.
+			yield(child{}, err)
+			return
 		}
 		if !yield(child{nameStage, &stageDir{inc}, forever}, nil) ||
 			!yield(child{nameCurrent, inc.liveDir(""), forever}, nil) {
