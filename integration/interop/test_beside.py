@@ -161,11 +161,14 @@ for i in range(n):
 
 APPEND_WITH_DELTA_RS = """
 import sys, pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import CommitProperties, write_deltalake
 target, worker, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+# Eight others leave it few turns; its 15 attempts by default may all lose.
+patient = CommitProperties(max_commit_retries=1000)
 for i in range(n):
     id = worker * 1000 + i
-    write_deltalake(target, pa.table({"id": pa.array([id], pa.int64()), "name": [f"w{worker}"]}), mode="append")
+    rows = pa.table({"id": pa.array([id], pa.int64()), "name": [f"w{worker}"]})
+    write_deltalake(target, rows, mode="append", commit_properties=patient)
 """
 
 
