@@ -17,8 +17,8 @@
 // # Lifetimes
 //
 // How long the kernel may cache what is decided in lifetime.go alone: without
-// limit for what is immutable (snapshots), one second in current/, not at all
-// for what may change at any time.
+// limit for what is immutable (snapshots), one second for directories of
+// current/, not at all for what may change at any time.
 //
 // # Rules
 //
@@ -30,8 +30,8 @@
 //     two makes the kernel fail with EIO.
 //   - The kernel is never notified with a lock held, nor by the goroutine that
 //     serves an operation, because the kernel may hold for it the lock that the
-//     notification needs: the notifier has a goroutine of its own. The one
-//     exception is the link to the latest version, see FS.committed.
+//     notification needs: the notifier has a goroutine of its own. No
+//     notification about a name is part of ordinary work, see notifier.
 //   - A signal to the caller ends an operation that lasts (request.go), but
 //     never a change: those run on the context of the mount.
 //

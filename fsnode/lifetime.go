@@ -10,11 +10,13 @@ const (
 	// names of versions, which are invalidated if the table is made again. The
 	// kernel clamps it.
 	forever = 365 * 24 * time.Hour
-	// liveTTL is for names in current/ and in a lake. It bounds what is shown of
-	// the past if a notification was lost.
+	// liveTTL is for directories in current/ and in a lake. It bounds what is
+	// shown of the past if a notification was lost.
 	liveTTL = time.Second
 	// never is for what may change at any time or means something else to
-	// another process: timestamps not long past, generated text,
-	// staged files, missing names outside of snapshots.
+	// another process: files in current/, the link to the latest version,
+	// timestamps not long past, generated text, missing names outside of
+	// snapshots. Invalidating such names one by one instead would need the lock
+	// of their directory, see notifier.
 	never = time.Duration(0)
 )

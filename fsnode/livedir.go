@@ -76,21 +76,18 @@ func (d *liveDir) list(ctx context.Context) iter.Seq2[child, error] {
 	}
 }
 
-// child turns what a name means into a node. A name that means something else
-// to another process is asked for every time.
+// child turns what a name means into a node. The name of a file is asked for
+// every time: it may mean something else to another process, and after any
+// commit.
 func (d *liveDir) child(name string, n writer.Node) (child, error) {
-	ttl := liveTTL
-	if n.Private {
-		ttl = never
-	}
 	switch {
 	case n.Staged != nil:
 		return child{name, &stagedFile{d.inc, n.Staged}, never}, nil
 	case n.File != nil:
 		f, err := d.inc.file(*n.File)
-		return child{name, f, ttl}, err
+		return child{name, f, never}, err
 	case n.Dir != nil:
-		return child{name, d.inc.liveDir(*n.Dir), ttl}, nil
+		return child{name, d.inc.liveDir(*n.Dir), liveTTL}, nil
 	}
 	return child{}, fault.New(errNotFound, "no node").InFile(path.Join(d.path, name))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/deltafs/deltafs/snapshot"
 	"github.com/deltafs/deltafs/writer"
 )
 
@@ -70,7 +71,7 @@ func TestSomeNamesMustNotBeCached(t *testing.T) {
 		want time.Duration
 	}{
 		{"directory", writer.Node{Dir: &dir}, liveTTL},
-		{"name with another meaning elsewhere", writer.Node{Dir: &dir, Private: true}, never},
+		{"file", writer.Node{File: &snapshot.File{ID: 1}}, never},
 		{"staged", writer.Node{Staged: new(writer.Staged)}, never},
 	} {
 		c, err := inc.liveDir("").child(tc.name, tc.node)

@@ -7,8 +7,12 @@ import (
 )
 
 // notifier runs what talks to the kernel of its own accord, in order, on a
-// goroutine that serves no operation. A notification waits for the lock of a
-// directory in the kernel, which an operation may hold until we answer it.
+// goroutine that serves no operation. A notification about a name waits for
+// the lock of its directory in the kernel, which an operation may hold until we
+// answer it. If the process is killed in this wait, it cannot end, and whoever
+// uses the mount hangs with it until the connection is aborted. So names that
+// change as a matter of course are not cached; only a table that is gone or was
+// made again has its names invalidated.
 type notifier struct {
 	// guard runs a function and survives its defects.
 	guard func(fn func())
@@ -62,33 +66,20 @@ type kernel interface {
 	InodeNotify(node uint64, off, length int64) fuse.Status
 }
 
-// notifyChanges invalidates the names in current/ that the versions after
-// from, up to to, have changed, and the attributes of their directories.
+// notifyChanges invalidates the attributes and listings of the directories in
+// current/ that the versions after from, up to to, have changed.
 func (f *FS) notifyChanges(inc *incarnation, from, to int64) {
 	k := f.kernel()
 	if k == nil || inc.stale() {
 		return
 	}
-	dirs := map[string]uint64{}
-	n := 0
-	err := inc.changes(f.ctx, from, to, func(dir, name string) bool {
-		id, seen := dirs[dir]
-		if !seen {
-			id, _ = f.nodes.idOf(inc.liveDir(dir).key())
-			dirs[dir] = id
-		}
-		if id != 0 {
-			k.EntryNotify(id, name)
-		}
-		n++
-		return n < maxNotices
-	})
+	dirs := map[string]bool{"": true}
+	err := inc.changes(f.ctx, from, to, func(dir string) { dirs[dir] = true })
 	if err != nil {
 		f.log.Debug("changes unknown", "table", inc.t.source, "version", to, "err", err)
 	}
-	dirs[""], _ = f.nodes.idOf(inc.liveDir("").key())
-	for _, id := range dirs {
-		if id != 0 {
+	for dir := range dirs {
+		if id, ok := f.nodes.idOf(inc.liveDir(dir).key()); ok {
 			k.InodeNotify(id, -1, 0)
 		}
 	}

@@ -16,9 +16,6 @@ const (
 	// slowest is the longest interval between two probes of a table that the
 	// kernel knows.
 	slowest = 10 * time.Second
-	// maxNotices bounds the names invalidated one by one after a commit; the
-	// lifetime of names in current/ does the rest.
-	maxNotices = 4096
 )
 
 // poll probes the log unless that happened within maxAge, and hands on what
@@ -59,8 +56,13 @@ func (t *table) handle(ctx context.Context, inc *incarnation) error {
 	if from == to {
 		return nil
 	}
-	inc.seen = to
 	inc.live.Refreshed(ctx, snapshot.Event{From: from, To: to})
+	if inc.live.Version() < to {
+		// The new version does not read, and may do so later: a commit before it
+		// is still to come, or is still being written.
+		return nil
+	}
+	inc.seen = to
 	t.fs.notifier.do(func() { t.fs.notifyChanges(inc, from, to) })
 	return nil
 }
@@ -145,9 +147,9 @@ func (t *table) refresh() {
 	}
 }
 
-// changes calls yield with directory and name of every file that appeared or
-// went between two versions, until yield returns false.
-func (inc *incarnation) changes(ctx context.Context, from, to int64, yield func(dir, name string) bool) error {
+// changes calls yield with the directory of every file that appeared or went
+// between two versions.
+func (inc *incarnation) changes(ctx context.Context, from, to int64, yield func(dir string)) error {
 	before, err := inc.snap.At(ctx, from)
 	if err != nil {
 		return err
@@ -176,8 +178,8 @@ func (inc *incarnation) changes(ctx context.Context, from, to int64, yield func(
 			if err != nil {
 				return err
 			}
-			if ok && !yield(f.Dir, f.Name) {
-				return nil
+			if ok {
+				yield(f.Dir)
 			}
 		}
 	}

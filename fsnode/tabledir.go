@@ -76,15 +76,13 @@ func parseVersion(name string) (int64, bool) {
 // versionName is the name of a version's directory.
 func versionName(v int64) string { return "@v" + strconv.FormatInt(v, 10) }
 
-// latest is the link to the newest version. The kernel may keep it for as
-// long as a probe of the log is good, because the path of every file below it
-// goes through it; a commit of this mount invalidates it before it is reported.
+// latest is the link to the newest version.
 func (inc *incarnation) latest() (child, error) {
 	v := inc.snap.Latest()
 	if v < 0 {
 		return child{}, errNotFound
 	}
-	return child{nameLatest, &link{inc, nameLatest, v}, freshFor}, nil
+	return child{nameLatest, &link{inc, nameLatest, v}, never}, nil
 }
 
 // version is the directory of a version that can be rebuilt.

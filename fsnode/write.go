@@ -62,23 +62,9 @@ func (f *FS) changing(t *table, closing bool, do func(ctx context.Context) error
 	before := t.latest()
 	err := do(f.ctx)
 	if t.latest() != before {
-		f.committed(t)
+		t.hurry()
 	}
 	return err
-}
-
-// committed makes a commit of this mount visible before the operation is
-// answered: latest is looked up again. No operation that gets here holds the
-// lock of the table's root in the kernel.
-func (f *FS) committed(t *table) {
-	t.hurry()
-	k := f.kernel()
-	if k == nil {
-		return
-	}
-	if id, ok := f.nodes.idOf((&tableDir{t}).key()); ok {
-		k.EntryNotify(id, nameLatest)
-	}
 }
 
 // latest is the newest version known, -1 if the table is not open.
