@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -257,4 +258,47 @@ func TestBrokenVersionsHarmOnlyThemselvesAndSayWhy(t *testing.T) {
 		}
 	}
 	wantNoPanic(t, m)
+}
+
+func TestCurrentFollowsWhenAMissingCommitIsFilledIn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "table")
+	h := newHostile(t, filepath.Dir(dir), "table")
+	for _, name := range []string{"late.parquet", "last.parquet"} {
+		data, err := os.ReadFile(h.path("good.parquet"))
+		h.must(err)
+		h.must(os.WriteFile(h.path(name), data, 0o644))
+	}
+	commit := func(v int64, text string) { h.must(os.WriteFile(logFile(dir, v), []byte(text), 0o644)) }
+	m := harness.Start(t, dir)
+	list := func() string {
+		entries, err := os.ReadDir(m.Current())
+		names := fmt.Sprint(err)
+		for _, e := range entries {
+			names += " " + e.Name()
+		}
+		return names
+	}
+	if got := list(); got != "<nil> good.parquet" {
+		t.Fatal(got)
+	}
+	// Some engines create a commit file empty and fill it later; meanwhile
+	// another writes the next version.
+	commit(2, "")
+	commit(3, addPath("last.parquet", 1)+"\n")
+	harness.Eventually(t, 20*time.Second, func() string {
+		os.ReadDir(m.Dir)
+		return missingIf(m.Latest() != 3, "latest is not version 3")
+	})
+	commit(2, addPath("late.parquet", 1)+"\n")
+	harness.Eventually(t, 20*time.Second, func() string {
+		got := list()
+		return missingIf(got != "<nil> good.parquet last.parquet late.parquet", "current/ holds "+got)
+	})
+}
+
+func missingIf(condition bool, what string) string {
+	if condition {
+		return what
+	}
+	return ""
 }

@@ -77,6 +77,24 @@ func TestAVersionThatNoneCouldFollowIsNoVersion(t *testing.T) {
 	}
 }
 
+func TestRefreshSeesAMissingCommitThatComesLate(t *testing.T) {
+	for name, first := range map[string]*string{"missing": nil, "empty": new(string)} {
+		f := newFixture(t).plain(addLine("a", 1)).commit(2, addLine("c", 1))
+		if first != nil {
+			f.write(CommitName(1), *first)
+		}
+		table := f.open()
+		if _, err := table.At(t.Context(), 2); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s: version 2 reads without version 1: %v", name, err)
+		}
+		f.commit(1, addLine("b", 1))
+		if _, err := table.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantPaths(t, table, 2, "a b c")
+	}
+}
+
 // endlessLine is the beginning of a line and then x for ever.
 type endlessLine struct {
 	start string

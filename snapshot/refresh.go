@@ -25,7 +25,8 @@ func (t *Table) Refresh(ctx context.Context) (Event, error) {
 	if err != nil {
 		return Event{}, t.fault(err)
 	}
-	if !same {
+	// A commit that the newest version lacks may come late, or be filled late.
+	if !same || l.check(l.latest) != nil {
 		return t.relist(ctx, life)
 	}
 	more, err := t.probe(ctx, l.latest+1)
