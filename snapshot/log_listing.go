@@ -66,7 +66,7 @@ func list(ctx context.Context, st store.Store) (*listing, error) {
 		l.latest = max(l.latest, l.checkpoints[n-1].version)
 	}
 	if l.latest < 0 {
-		return nil, fault.New(ErrNotTable, "%s holds no commit and no complete checkpoint", logDir).
+		return nil, fault.New(ErrNotTable, "not a Delta table: there is no %s with a commit or a complete checkpoint", logDir).
 			WithHint("point at a directory that has a %s", logDir)
 	}
 	l.spans = l.versions()

@@ -98,7 +98,11 @@ func usagef(cmd *cli.Command, format string, args ...any) error {
 // exactArgs checks the number of arguments of a command.
 func exactArgs(c *cli.Context, n int) error {
 	if got := c.NArg(); got != n {
-		return usagef(c.Command, "%s takes %s, got %d argument(s)", c.Command.Name, c.Command.ArgsUsage, got)
+		want := c.Command.ArgsUsage
+		if n == 0 {
+			want = "no arguments"
+		}
+		return usagef(c.Command, "%s takes %s, got %d argument(s)", c.Command.Name, want, got)
 	}
 	if slices.Contains(c.Args().Slice(), "") {
 		return usagef(c.Command, "an argument is empty")

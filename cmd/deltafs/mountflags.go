@@ -45,11 +45,11 @@ func number(c *cli.Context, flag string, base int, limit uint64) (*uint32, error
 	}
 	n, err := strconv.ParseUint(c.String(flag), base, 32)
 	if err != nil || n > limit {
-		kind := "decimal"
+		kind := "a decimal"
 		if base == 8 {
-			kind = "octal"
+			kind = "an octal"
 		}
-		return nil, usagef(c.Command, "--%s %q: want a %s number up to %s", flag, c.String(flag), kind, strconv.FormatUint(limit, base))
+		return nil, usagef(c.Command, "--%s %q: want %s number up to %s", flag, c.String(flag), kind, strconv.FormatUint(limit, base))
 	}
 	v := uint32(n)
 	return &v, nil

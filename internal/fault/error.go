@@ -92,12 +92,23 @@ func (e *Error) Error() string {
 	}
 	if e.Err != nil {
 		sep(": ")
-		b.WriteString(e.Err.Error())
+		b.WriteString(e.cause().Error())
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(&b, " (%s)", e.Hint)
 	}
 	return oneLine(b.String())
+}
+
+// cause is Err, without its way out where e knows a better one.
+func (e *Error) cause() error {
+	//nolint:errorlint // what is wrapped deeper says more than its hint
+	if inner, ok := e.Err.(*Error); ok && e.Hint != "" {
+		bare := *inner
+		bare.Hint = ""
+		return &bare
+	}
+	return e.Err
 }
 
 // maxName is how many bytes of a name a message repeats: a log may hold names

@@ -22,6 +22,16 @@ func TestMessagesAreOneShortLine(t *testing.T) {
 	}
 }
 
+func TestTheOutermostWayOutIsTheOneShown(t *testing.T) {
+	inner := New(nil, "inner").WithHint("small help")
+	if got := Wrap(nil, inner, "outer").WithHint("help").Error(); got != "outer: inner (help)" {
+		t.Errorf("got %q", got)
+	}
+	if got := Wrap(nil, inner, "outer").Error(); got != "outer: inner (small help)" || inner.Hint == "" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestMessageWithoutPartsIsItsKind(t *testing.T) {
 	kind := errors.New("kind")
 	for want, e := range map[string]*Error{
