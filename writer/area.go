@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
@@ -143,13 +145,16 @@ func sameFile(dir *os.Root, name string, f *os.File) bool {
 	return err == nil && os.SameFile(now, opened)
 }
 
-// open makes the directory of this mount, once.
+// open makes the directory of this mount, once, and again when it was removed
+// with the table. The one that is gone is not closed, as it may be in use; the
+// collector does it.
 func (a *area) open() (*os.Root, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.dir != nil {
+	if a.dir != nil && a.isThere() {
 		return a.dir, nil
 	}
+	a.dir, a.lock = nil, nil
 	err := a.locked(true, func(base *os.Root) error {
 		path := mountsDir + "/" + a.id
 		if err := base.MkdirAll(path, 0o777); err != nil {
@@ -173,6 +178,38 @@ func (a *area) open() (*os.Root, error) {
 	return a.dir, err
 }
 
+// isThere reports whether the directory of this mount still has its name; a.mu
+// is held.
+func (a *area) isThere() bool {
+	now, err := os.Lstat(filepath.Join(a.root, areaDir, mountsDir, a.id))
+	if err != nil {
+		return false
+	}
+	opened, err := a.dir.Stat(".")
+	return err == nil && os.SameFile(now, opened)
+}
+
+// check returns ErrConflict when a staged file is not in the area any more. Its
+// bytes were meant for a table that is gone, and must not get into another one
+// at the same path.
+func (a *area) check(n uint64) error {
+	dir, err := a.open()
+	if err != nil {
+		return err
+	}
+	_, err = dir.Lstat(slotName(n))
+	return gone(err)
+}
+
+// gone turns a missing staged file into ErrConflict.
+func gone(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fault.New(ErrConflict, "the table was deleted, and with it the bytes that were staged in it").
+		WithHint("look at the table that is there now, and write the file again")
+}
+
 // create makes a staged file and returns its number.
 func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
 	dir, err := a.open()
@@ -183,7 +220,7 @@ func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
 	a.last++
 	n := a.last
 	a.mu.Unlock()
-	if err := a.note(n, m); err != nil {
+	if err := writeMeta(dir, n, m); err != nil {
 		return 0, nil, err
 	}
 	f, err := dir.OpenFile(slotName(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
@@ -233,16 +270,24 @@ func (a *area) reopen(n uint64) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dir.OpenFile(slotName(n), os.O_RDWR, 0)
+	f, err := dir.OpenFile(slotName(n), os.O_RDWR, 0)
+	return f, gone(err)
 }
 
 // note replaces what is recorded about a staged file. It outlives this
 // process; to outlive the machine it needs settleNote.
 func (a *area) note(n uint64, m stagedMeta) error {
+	if err := a.check(n); err != nil {
+		return err
+	}
 	dir, err := a.open()
 	if err != nil {
 		return err
 	}
+	return writeMeta(dir, n, m)
+}
+
+func writeMeta(dir *os.Root, n uint64, m stagedMeta) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err

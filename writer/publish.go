@@ -199,16 +199,16 @@ func sameMetadata(a, b *action.Metadata) bool {
 // recorded first, so that a crash loses track of nothing, and both are durable
 // before the commit.
 func (p *publication) publish(ctx context.Context, v view, verdict *verdict) error {
+	p.s.mu.Lock()
+	slot := p.s.slot
+	p.s.mu.Unlock()
 	if p.modified != 0 {
-		return nil
+		return p.live.area.check(slot)
 	}
 	object, addPath := p.live.back.DataPath(v, p.b.place, verdict.Codec)
 	m := p.s.meta()
 	m.Dir, m.Name = p.b.place.dir, p.b.name
 	m.State, m.Object, m.AddPath, m.Base = stagedPublishing, object, addPath, v.Version()
-	p.s.mu.Lock()
-	slot := p.s.slot
-	p.s.mu.Unlock()
 	if err := p.live.area.note(slot, m); err != nil {
 		return err
 	}
