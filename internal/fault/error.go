@@ -102,7 +102,6 @@ func (e *Error) Error() string {
 
 // cause is Err, without its way out where e knows a better one.
 func (e *Error) cause() error {
-	//nolint:errorlint // what is wrapped deeper says more than its hint
 	if inner, ok := e.Err.(*Error); ok && e.Hint != "" {
 		bare := *inner
 		bare.Hint = ""
