@@ -22,7 +22,7 @@ type statKind uint8
 
 const (
 	frozenDir  statKind = iota // no name in it can be changed
-	openDir                    // names can be made
+	openDir                    // shows that names can be made
 	frozenFile                 // text that is generated
 	dataStat                   // a committed data file
 	stagedStat                 // a file being written
@@ -33,7 +33,9 @@ const (
 //
 // A committed file shows write permission although its inode is never written: an
 // ordinary user's `cp` onto its name in current/ must reach OPEN, and with
-// default_permissions the kernel checks the mode first. Its link count is 2,
+// default_permissions the kernel checks the mode first. Directories of a
+// snapshot show it too: who may write is told EROFS, not EACCES, and a copy
+// made by `cp -r` can be written and removed. A file's link count is 2,
 // whatever was unlinked, because another version may name it. A directory's
 // count is 1, which tools read as "not counted".
 func (f *FS) fill(out *fuse.Attr, ino uint64, st stat) {

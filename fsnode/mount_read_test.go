@@ -100,7 +100,7 @@ func TestOneDataFileIsOneInode(t *testing.T) {
 		t.Error("two files have one inode")
 	}
 	for version, want := range map[string]time.Time{"@v0": epoch, "@v1": epoch.Add(time.Hour)} {
-		if st := lstatOf(t, m.join(version)); st.Mtim.Sec != want.Unix() || st.Mode&0o777 != 0o555 {
+		if st := lstatOf(t, m.join(version)); st.Mtim.Sec != want.Unix() || st.Mode&0o777 != 0o755 {
 			t.Errorf("%s: mtime %v, mode %o", version, st.Mtim, st.Mode)
 		}
 	}
@@ -119,6 +119,7 @@ func TestSnapshotsRefuseEveryChange(t *testing.T) {
 		"write":    write(in("a.parquet"), []byte("x")),
 		"append":   func() error { _, err := os.OpenFile(in("b.parquet"), os.O_WRONLY|os.O_APPEND, 0); return err }(),
 		"mkdir":    os.Mkdir(in("d"), 0o755),
+		"mkfifo":   unix.Mkfifo(in("f"), 0o644),
 		"unlink":   unix.Unlink(in("a.parquet")),
 		"rmdir":    unix.Rmdir(m.join("@v1", "p=1")),
 		"rename":   os.Rename(in("a.parquet"), in("z.parquet")),

@@ -21,14 +21,14 @@ type snapshotDir struct {
 func (d *snapshotDir) key() nodeKey {
 	return nodeKey{kind: kindSnapshotDir, table: d.inc.t, slot: d.inc.slot, number: d.version, path: d.path}
 }
-func (d *snapshotDir) kind() statKind         { return frozenDir }
+func (d *snapshotDir) kind() statKind         { return openDir }
 func (d *snapshotDir) attrTTL() time.Duration { return forever }
 func (d *snapshotDir) stale() bool            { return d.inc.stale() }
 func (d *snapshotDir) immutable() bool        { return true }
 
 // stat does not open the version: a version that must be refused is shown.
 func (d *snapshotDir) stat(ctx context.Context) (stat, error) {
-	return stat{kind: frozenDir, mtime: d.inc.commitTime(ctx, d.version)}, nil
+	return stat{kind: openDir, mtime: d.inc.commitTime(ctx, d.version)}, nil
 }
 
 // check opens the version, or says why it must be refused.

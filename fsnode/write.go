@@ -134,7 +134,13 @@ func (f *FS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, out 
 // Mknod implements fuse.RawFileSystem: NFS and Samba make regular files so.
 func (f *FS) Mknod(cancel <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
 	if t := in.Mode & syscall.S_IFMT; t != syscall.S_IFREG && t != 0 {
-		return f.failNode(in.NodeId, "mknod", name, fault.New(errForbidden, "a table holds data files only").InFile(name))
+		ctx := f.begin(cancel)
+		defer ctx.end()
+		_, err := f.live(ctx, in.NodeId)
+		if err == nil {
+			err = fault.New(errForbidden, "a table holds data files only").InFile(name)
+		}
+		return f.failNode(in.NodeId, "mknod", name, err)
 	}
 	create := fuse.CreateIn{InHeader: in.InHeader, Mode: in.Mode}
 	var created fuse.CreateOut
