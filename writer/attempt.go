@@ -60,9 +60,6 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 			return err
 		case taken:
 			silence, doubt = 0, false
-			if err := c.follow(ctx, t); err != nil && ctx.Err() == nil {
-				return err
-			}
 		case absent:
 			c.logger.Warn("commit file did not appear", "version", t.version, "err", err)
 			doubt = doubt || !certain(err)
@@ -70,10 +67,18 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 				return unanswered(t, err, doubt)
 			}
 		}
-		if c.wait(ctx, n) != nil {
-			if silence > 0 {
-				return unanswered(t, context.DeadlineExceeded, true)
-			}
+		err = c.wait(ctx, n)
+		// After the wait, not before: whoever won commits on meanwhile.
+		if err == nil && got == taken {
+			err = c.follow(ctx, t)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() == nil:
+			return err
+		case silence > 0:
+			return unanswered(t, context.DeadlineExceeded, true)
+		default:
 			return fault.New(ErrConflict, "no version was free within %v", c.timeout).AtVersion(t.version).
 				WithHint("try again when fewer programs write to the table")
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 	"testing"
@@ -267,5 +268,33 @@ func TestBackoffGrowsAndIsBounded(t *testing.T) {
 			t.Errorf("try %d: %v, want %v to %v", n, d, limit/2, limit)
 		}
 		limit = min(2*limit, 500*time.Millisecond)
+	}
+}
+
+// A writer that waits after a lost race must look again what is free: others
+// go on committing, and what was free before the wait no longer is.
+func TestCommitSeesWhatWasCommittedWhileItWaited(t *testing.T) {
+	log := newFakeLog(t, actions{testProtocol(1, 2), testMetadata()})
+	log.st.put = func(_ string, _ []byte, write func() store.Outcome) (store.Outcome, error) {
+		if log.st.puts == 1 {
+			log.foreign(t, 1, testAdd("other1.parquet"))
+		}
+		return write(), nil
+	}
+	c := newCommitter(log, Options{})
+	c.pause = func(n int) time.Duration {
+		if n == 1 {
+			for v := int64(2); v < 6; v++ {
+				log.foreign(t, v, testAdd(fmt.Sprintf("other%d.parquet", v)))
+			}
+		}
+		return 0
+	}
+	v, err := c.commit(t.Context(), appendOf(0, "ours.parquet"))
+	if err != nil || v != 6 {
+		t.Errorf("got version %d, %v, want 6", v, err)
+	}
+	if log.st.puts != 2 {
+		t.Errorf("%d attempts, want 2", log.st.puts)
 	}
 }
