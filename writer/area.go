@@ -231,6 +231,17 @@ func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
 	return n, f, nil
 }
 
+// announce records a data file that will be published without having been
+// staged, as an empty staged file: a crash leaves nothing that nobody refers to.
+func (a *area) announce(object, addPath string, base int64) (uint64, error) {
+	_, name := splitPath(object)
+	n, f, err := a.create(stagedMeta{Name: name, State: stagedPublishing, Object: object, AddPath: addPath, Base: base})
+	if err != nil {
+		return 0, err
+	}
+	return n, f.Close()
+}
+
 // adopt makes a staged file that is a second name of f, which must be on the
 // same file system.
 func (a *area) adopt(f *os.File, m stagedMeta) (uint64, *os.File, error) {

@@ -62,6 +62,48 @@ func TestKilledMountLosesNothingAndCommitsNothingTwice(t *testing.T) {
 	}
 }
 
+// TestKilledMoveLeavesNoFileBehind kills the mount at every point of a move
+// from one committed name to another and mounts again.
+func TestKilledMoveLeavesNoFileBehind(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "a.parquet", "A")
+	put(t, l, "b.parquet", "B")
+	crashes := map[string]*fakeBack{}
+	back.at = func(point string) { crashes[point] = back.crash(t) }
+	if err := l.Rename(context.Background(), Caller{PID: 1}, "", "a.parquet", "", "b.parquet", false); err != nil {
+		t.Fatal(err)
+	}
+	back.at = nil
+	crashes["after everything"] = back.crash(t)
+	if len(crashes) < 4 {
+		t.Fatalf("killed at %v", slices.Collect(maps.Keys(crashes)))
+	}
+	for point, after := range crashes {
+		next := after.open(t, Options{})
+		live := map[string]bool{}
+		for _, data := range after.contents(t) {
+			live[data] = true
+		}
+		if !live[string(content("A"))] || len(live) == 2 != !(point == "after the commit" || point == "after everything") {
+			t.Errorf("%s: the table holds %v", point, live)
+		}
+		if rejected, err := next.Rejected(context.Background()); err != nil || len(rejected) != 0 {
+			t.Errorf("%s: rejected %+v, %v", point, rejected, err)
+		}
+		// The files of a and b stay for older versions.
+		want := 2
+		if len(live) == 1 {
+			want = 3
+		}
+		objects, err := filepath.Glob(filepath.Join(after.root, "part-*"))
+		if err != nil || len(objects) != want {
+			t.Errorf("%s: data files %v, want %d", point, objects, want)
+		}
+		checkClosed(t, next, after)
+	}
+}
+
 // checkRecovered mounts a crashed table twice: content B is in the table or
 // among the rejected files, once.
 func checkRecovered(t *testing.T, point string, after *fakeBack) {

@@ -96,20 +96,29 @@ func (l *Live) relink(ctx context.Context, f snapshot.File, target *snapshot.Fil
 		return err
 	}
 	var object, addPath string
+	var note uint64
 	_, err = l.commitChange(ctx, func(now view) (*TxnSpec, error) {
 		if object == "" {
 			object, addPath = l.back.DataPath(now, m.to, v.Codec)
+			if note, err = l.area.announce(object, addPath, now.Version()); err != nil {
+				return nil, err
+			}
 			if err := l.back.Publish(ctx, file, object); err != nil {
 				return nil, err
 			}
 		}
 		return l.relinkSpec(ctx, now, f, target, m, v, addPath)
 	})
-	if err != nil && object != "" && !errors.Is(err, ErrUnsure) {
+	if errors.Is(err, ErrUnsure) {
+		return err // for recovery to decide
+	}
+	if err != nil && object != "" {
 		if gone := l.back.Unpublish(ctx, object); gone != nil {
 			l.opts.Report("unpublish", object, gone)
+			return err
 		}
 	}
+	l.area.drop(note)
 	return err
 }
 
