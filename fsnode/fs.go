@@ -29,6 +29,7 @@ type FS struct {
 	files *openFiles
 
 	handles  handleTable
+	passages passages
 	notifier *notifier
 	writes   gate
 

@@ -19,6 +19,9 @@ func (f *FS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *
 	if err == nil {
 		err = f.enter(ctx, h.NodeId, c, out)
 	}
+	if _, live := d.(*liveDir); live && isDataFile(out.NodeId) {
+		f.passages.note(h.Pid, out.NodeId)
+	}
 	return f.fail(tableOf(d), "lookup", pathJoin(nodeName(d), name), err)
 }
 

@@ -144,6 +144,28 @@ func TestSnapshotsRefuseEveryChange(t *testing.T) {
 	}
 }
 
+// The inode is the same in current/, where setting attributes succeeds and
+// changes nothing.
+func TestAttributesOfAFileInASnapshotAreRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "t")
+	threeVersions(t, dir)
+	m := mount(t, dir)
+	old, live := m.join("@v2/p=1/a.parquet"), m.join("current/p=1/a.parquet")
+	for what, err := range map[string]error{
+		"chmod":    os.Chmod(old, 0o600),
+		"chown":    os.Chown(old, 1, 1),
+		"utimes":   os.Chtimes(old, epoch, epoch),
+		"truncate": os.Truncate(old, 0),
+	} {
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := errors.Join(os.Chmod(live, 0o600), os.Chtimes(live, epoch, epoch)); err != nil {
+		t.Errorf("in current/: %v", err)
+	}
+}
+
 func TestTextsHaveTheirExactSize(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	threeVersions(t, dir)

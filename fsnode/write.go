@@ -255,7 +255,7 @@ func (f *FS) setAttr(ctx context.Context, n node, in *fuse.SetAttrIn) error {
 	case *stagedFile:
 		return f.changing(n.inc.t, true, func(ctx context.Context) error { return n.set(ctx, in) })
 	case *dataFile:
-		return n.set(ctx, in)
+		return n.set(ctx, in, f.passages.recent(in.Pid, in.NodeId))
 	case *liveDir:
 		return nil
 	}
@@ -275,15 +275,16 @@ func (s *stagedFile) set(ctx context.Context, in *fuse.SetAttrIn) error {
 	return nil
 }
 
-// set refuses what would change a committed file. The file may have been
-// reached through a snapshot; only if it is not in current/ that is certain.
-func (d *dataFile) set(ctx context.Context, in *fuse.SetAttrIn) error {
+// set refuses what would change a committed file. viaCurrent says that the
+// caller found it in current/, where mode, owner and times may be set and stay
+// as they are.
+func (d *dataFile) set(ctx context.Context, in *fuse.SetAttrIn, viaCurrent bool) error {
 	live, err := d.isLive(ctx)
 	if err != nil {
 		return err
 	}
-	if !live {
-		return fault.New(errImmutable, "the file is in snapshots only").InFile(d.Name)
+	if !live || !viaCurrent {
+		return fault.New(errImmutable, "a file of a snapshot cannot be changed").InFile(d.Name)
 	}
 	if size, ok := in.GetSize(); ok && int64(size) != d.inc.servedSize(d) {
 		return fault.New(errForbidden, "a committed file cannot be truncated").InFile(d.Name).
