@@ -2,7 +2,6 @@ package writer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -126,10 +125,12 @@ func (l *Live) unbind(s *Staged, k key) {
 }
 
 // want is a thread about to open a committed file for writing. Threads are
-// told apart, for each of them looks the name up again.
+// told apart, for each of them looks the name up again. It is the name that
+// counts and not the file: another writer may replace the file in between, and
+// the kernel does not look a third time.
 type want struct {
 	thread uint32
-	path   string
+	key    key
 }
 
 const (
@@ -151,11 +152,7 @@ func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 	if err := l.removable(ctx, name); err != nil {
 		return err
 	}
-	live, err := l.liveUnder(ctx, f)
-	if err != nil {
-		return err
-	}
-	w, now := want{c.PID, f.Add.Path}, time.Now()
+	w, now := want{c.PID, key{f.Dir, f.Name}}, time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	since, again := l.wants[w]
@@ -167,36 +164,15 @@ func (l *Live) WantWrite(ctx context.Context, c Caller, f snapshot.File) error {
 		clear(l.wants)
 	}
 	l.wants[w] = now
-	l.wants[want{c.PID, live}] = now
 	return nil
 }
 
-// liveUnder returns the add.path of the file that f's name means in current/.
-// That is another than f if f was replaced since the kernel looked it up, and
-// f's own if there is none, or several.
-func (l *Live) liveUnder(ctx context.Context, f snapshot.File) (string, error) {
-	v, err := l.view(ctx)
-	if err != nil {
-		return "", err
-	}
-	if live, ok, err := v.ByPath(ctx, f.Add.Path); err != nil || ok && live.ID == f.ID {
-		return f.Add.Path, err
-	}
-	entry, err := v.Lookup(ctx, f.Dir, f.Name)
-	switch {
-	case errors.Is(err, snapshot.ErrNotExist) || errors.Is(err, snapshot.ErrAmbiguous):
-		return f.Add.Path, nil
-	case err != nil || entry.File == nil:
-		return f.Add.Path, err
-	}
-	return entry.File.Add.Path, nil
-}
-
-// takeWant reports whether the caller is about to open the file for writing.
-func (l *Live) takeWant(c Caller, f snapshot.File) bool {
+// takeWant reports whether the caller is about to open what has this name for
+// writing.
+func (l *Live) takeWant(c Caller, k key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := want{c.PID, f.Add.Path}
+	w := want{c.PID, k}
 	since, ok := l.wants[w]
 	delete(l.wants, w)
 	return ok && time.Since(since) < wantTTL

@@ -37,7 +37,7 @@ type Live struct {
 	// will replace a committed file, seen only by the process that writes.
 	names     map[key]*Staged
 	replacing map[key][]*Staged
-	// wants are committed files about to be opened for writing.
+	// wants are names of committed files about to be opened for writing.
 	wants map[want]time.Time
 	// made are the partition directories that mkdir made, as spelled;
 	// scratchDirs those of scratch.

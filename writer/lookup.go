@@ -42,7 +42,7 @@ func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, er
 	if err != nil || n.File == nil {
 		return n, err
 	}
-	if l.takeWant(c, *n.File) {
+	if l.takeWant(c, p.key(name)) {
 		return l.bindReplacement(ctx, p, name, l.callers.process(c), *n.File)
 	}
 	n.Private = l.contested(p.key(name))
@@ -56,7 +56,7 @@ func (l *Live) lookupOwn(v view, p place, name string, c Caller, process uint32)
 	defer l.mu.Unlock()
 	for _, s := range l.replacing[k] {
 		if s.bind.process == process {
-			delete(l.wants, want{c.PID, s.bind.replaces.Add.Path})
+			delete(l.wants, want{c.PID, k})
 			return Node{Staged: s, Private: true}, true
 		}
 	}
@@ -106,7 +106,7 @@ func (l *Live) lookupGone(c Caller, k key, notExist error) (Node, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f, ok := l.gone.find(k)
-	if !ok || time.Since(l.wants[want{c.PID, f.Add.Path}]) < wantTTL {
+	if !ok || time.Since(l.wants[want{c.PID, k}]) < wantTTL {
 		return Node{}, notExist
 	}
 	return Node{File: &f}, nil

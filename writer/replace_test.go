@@ -42,6 +42,32 @@ func TestOthersReadTheCommittedFileWhileItIsReplaced(t *testing.T) {
 	}
 }
 
+// The kernel looks a name up once more after ESTALE, not twice.
+func TestNameReplacedByAnotherWriterIsOpenedAtTheSecondLookup(t *testing.T) {
+	ctx := context.Background()
+	back := newFakeBack(t)
+	l, other := back.open(t, Options{}), back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	caller := Caller{PID: 2}
+	n, err := l.Lookup(ctx, caller, "", "x.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.WantWrite(ctx, caller, *n.File); err != nil {
+		t.Fatal(err)
+	}
+	other.refresh(ctx)
+	newKernel(other, 3).run(t, "open h x.parquet trunc; write h B; flush h; close h")
+	l.Refreshed(ctx, snapshot.Event{})
+	n, err = l.Lookup(ctx, caller, "", "x.parquet")
+	if err != nil || n.Staged == nil || !n.Private {
+		t.Fatalf("the name means %+v, %v", n, err)
+	}
+	if size := n.Staged.Attr().Size; size != int64(len(content("B"))) {
+		t.Errorf("%d bytes, not those of the file that is there now", size)
+	}
+}
+
 func TestAbandonedReplacementLeavesTheCommittedFile(t *testing.T) {
 	back := newFakeBack(t)
 	l := back.open(t, Options{})
