@@ -186,6 +186,7 @@ func (m *Mount) cleanup() {
 	if m.t.Failed() {
 		m.t.Logf("log of the mount of %s:\n%s", m.Source, m.log)
 	}
+	defer m.checkLog()
 	if m.gone {
 		return
 	}
@@ -198,9 +199,22 @@ func (m *Mount) cleanup() {
 		detach(m.Dir)
 		<-m.ended
 	}
+	if m.waitErr != nil {
+		m.t.Errorf("the mount process ended with %v\n%s", m.waitErr, m.log)
+	}
 	if Mounted(m.Dir) {
 		detach(m.Dir)
 		m.t.Errorf("SIGTERM left %s mounted\n%s", m.Dir, m.log)
+	}
+}
+
+// checkLog fails the test if the process ran into a defect of its own.
+func (m *Mount) checkLog() {
+	for _, sign := range []string{"DATA RACE", "defect:", "panic:"} {
+		if strings.Contains(m.Log(), sign) {
+			m.t.Errorf("the mount of %s had a defect (%s):\n%s", m.Source, sign, m.log)
+			return
+		}
 	}
 }
 

@@ -94,6 +94,8 @@ class Mount:
         if os.path.isdir(self.dir) and not is_mounted(self.dir):
             os.rmdir(self.dir)
         assert code == 0, f"the mount ended with {code}: {self.output()}"
+        for sign in ("DATA RACE", "defect:", "panic:"):
+            assert sign not in self.output()
 
     def __truediv__(self, name):
         return self.dir / name
