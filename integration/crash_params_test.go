@@ -8,9 +8,9 @@ import (
 
 func crashRounds(t *testing.T) int {
 	if os.Getenv("DELTAFS_FULL") != "" {
-		return int(envNumber(t, "DELTAFS_CRASH_ROUNDS", 200))
+		return int(envNumber(t, "DELTAFS_CRASH_ROUNDS", 1000))
 	}
-	return int(envNumber(t, "DELTAFS_CRASH_ROUNDS", 60))
+	return int(envNumber(t, "DELTAFS_CRASH_ROUNDS", 200))
 }
 
 func crashSeed(t *testing.T) int64 { return envNumber(t, "DELTAFS_CRASH_SEED", 1) }
