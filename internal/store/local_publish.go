@@ -61,15 +61,15 @@ func linkedAlready(d *directory, staged *os.File, base string, exist error) erro
 
 // publishCopy places a durable copy of the staged file.
 func (l *Local) publishCopy(ctx context.Context, d *directory, staged *os.File, base string) error {
-	temp, err := writeTemp(d, func(f *os.File) error {
+	dr, err := l.draft(d, func(f *os.File) error {
 		_, err := io.Copy(f, &contextReader{ctx: ctx, r: io.NewSectionReader(staged, 0, 1<<63-1)})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	outcome, err := l.place(d, temp, base)
-	d.Remove(temp)
+	defer dr.discard()
+	outcome, err := l.place(dr, base)
 	if outcome == Lost {
 		return fs.ErrExist
 	}

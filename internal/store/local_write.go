@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -12,10 +11,10 @@ import (
 	"github.com/deltafs/deltafs/internal/fault"
 )
 
-// PutIfAbsent implements Store: the data is written to a hidden temporary
-// file beside the name, made durable, and linked to the name, which the file
-// system does at most once. Missing directories are made. An error before the
-// link is Unsure too; reading back then finds nothing.
+// PutIfAbsent implements Store: the data is written to a draft beside the
+// name, made durable, and linked to the name, which the file system does at
+// most once. Missing directories are made. An error before the link is Unsure
+// too; reading back then finds nothing.
 func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Unsure, err
@@ -25,20 +24,17 @@ func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) (Outc
 		return Unsure, l.fail("cannot create", name, err)
 	}
 	defer d.close()
-	temp, err := writeTemp(d, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
+	dr, err := l.draft(d, writeAll(data))
 	if err != nil {
 		return Unsure, l.fail("cannot create", name, err)
 	}
-	outcome, err := l.place(d, temp, base)
+	defer dr.discard()
+	outcome, err := l.place(dr, base)
 	if outcome == Won {
 		if err = l.calls.syncDir(d.file); err != nil {
 			outcome = Unsure
 		}
 	}
-	d.Remove(temp)
 	return outcome, l.fail("cannot create", name, err)
 }
 
@@ -52,15 +48,12 @@ func (l *Local) Put(ctx context.Context, name string, data []byte) error {
 		return l.fail("cannot write", name, err)
 	}
 	defer d.close()
-	temp, err := writeTemp(d, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
+	dr, err := namedDraft(d, writeAll(data))
 	if err != nil {
 		return l.fail("cannot write", name, err)
 	}
-	if err := d.Rename(temp, base); err != nil {
-		d.Remove(temp)
+	defer dr.discard()
+	if err := d.Rename(dr.temp, base); err != nil {
 		return l.fail("cannot write", name, err)
 	}
 	return l.fail("cannot write", name, l.calls.syncDir(d.file))
@@ -85,17 +78,30 @@ func (l *Local) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// place gives the temporary file the name base unless it is taken. Won and
-// Lost come without an error.
-func (l *Local) place(d *directory, temp, base string) (Outcome, error) {
-	err := l.calls.link(d, temp, base)
+func writeAll(data []byte) func(*os.File) error {
+	return func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	}
+}
+
+// place gives the draft the name base unless it is taken. Won and Lost come
+// without an error.
+func (l *Local) place(dr *draft, base string) (Outcome, error) {
+	err := l.link(dr, base)
 	if err == nil {
 		return Won, nil
 	}
-	if errors.Is(err, fs.ErrExist) || !noLinks(err) {
-		return afterLink(d, temp, base, err)
+	if errors.Is(err, fs.ErrExist) || !dr.unlinkable(err) {
+		return dr.afterLink(base, err)
 	}
-	err = l.calls.renameNoReplace(d, temp, base)
+	if dr.temp == "" {
+		if err := dr.giveName(); err != nil {
+			return Unsure, err
+		}
+		return l.place(dr, base)
+	}
+	err = l.calls.renameNoReplace(dr.d, dr.temp, base)
 	switch {
 	case err == nil:
 		return Won, nil
@@ -121,41 +127,14 @@ func noLinks(err error) bool {
 
 // afterLink finds out what a failed link did. A network file system that
 // repeats a request whose answer was lost reports EEXIST, or an error, for a
-// link that it made: if both names are one file, we won. An EEXIST is
-// believed otherwise; any other error leaves us unsure.
-func afterLink(d *directory, temp, base string, linkErr error) (Outcome, error) {
-	ours, err := d.Lstat(temp)
-	if err != nil {
-		return Unsure, linkErr
-	}
-	theirs, err := d.Lstat(base)
+// link that it made: if the name means our draft, we won. An EEXIST is believed
+// otherwise; any other error leaves us unsure.
+func (dr *draft) afterLink(base string, linkErr error) (Outcome, error) {
 	switch {
-	case err == nil && os.SameFile(ours, theirs):
+	case dr.is(base):
 		return Won, nil
 	case errors.Is(linkErr, fs.ErrExist):
 		return Lost, nil
 	}
 	return Unsure, linkErr
-}
-
-// writeTemp makes a durable temporary file in d and returns its name, which
-// starts with a dot so that readers and VACUUM pass over it.
-func writeTemp(d *directory, write func(*os.File) error) (string, error) {
-	temp := ".deltafs-" + rand.Text() + ".tmp"
-	f, err := d.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return "", err
-	}
-	err = write(f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		d.Remove(temp)
-		return "", err
-	}
-	return temp, nil
 }

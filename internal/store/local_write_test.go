@@ -18,6 +18,11 @@ func failLink(l *Local, errno error) {
 	l.calls.linkFile = func(*directory, *os.File, string) error { return errno }
 }
 
+// nameDrafts stands for a file system without unnamed files.
+func nameDrafts(l *Local) {
+	l.calls.openUnnamed = func(*directory) (*os.File, error) { return nil, unix.EOPNOTSUPP }
+}
+
 // put calls PutIfAbsent, expecting this outcome, an error if and only if it
 // is Unsure, and no temporary file.
 func put(t *testing.T, l *Local, name, text string, want Outcome) error {
@@ -61,9 +66,12 @@ func TestPutIfAbsentLosesToWhateverHasTheName(t *testing.T) {
 }
 
 func TestPutIfAbsentWithoutHardLinksRenames(t *testing.T) {
-	for _, errno := range []error{unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS} {
+	for i, errno := range []error{unix.EPERM, unix.EOPNOTSUPP, unix.ENOSYS, unix.EPERM} {
 		l, _ := open(t)
 		failLink(l, errno)
+		if i == 0 {
+			nameDrafts(l)
+		}
 		put(t, l, "f", "first", Won)
 		put(t, l, "f", "second", Lost)
 		if got := read(t, l, "f"); got != "first" {
@@ -87,32 +95,33 @@ func TestPutIfAbsentWithoutAnAtomicCallIsReadOnly(t *testing.T) {
 }
 
 func TestPutIfAbsentChecksAFailedLink(t *testing.T) {
-	real := systemCalls.link
+	// The link of a draft with a temporary name, and of one without.
+	type link func(base string) error
 	tests := []struct {
 		name string
-		link func(d *directory, temp, base string) error
+		link func(d *directory, real link, base string) error
 		want Outcome
 	}{
-		{"the answer of a link that was made is lost", func(d *directory, temp, base string) error {
-			if err := real(d, temp, base); err != nil {
+		{"the answer of a link that was made is lost", func(_ *directory, real link, base string) error {
+			if err := real(base); err != nil {
 				return err
 			}
 			return unix.EIO
 		}, Won},
-		{"a repeated request finds its own link", func(d *directory, temp, base string) error {
-			if err := real(d, temp, base); err != nil {
+		{"a repeated request finds its own link", func(_ *directory, real link, base string) error {
+			if err := real(base); err != nil {
 				return err
 			}
 			return unix.EEXIST
 		}, Won},
-		{"another had the same content", func(d *directory, temp, base string) error {
+		{"another had the same content", func(d *directory, _ link, base string) error {
 			if err := d.WriteFile(base, []byte("ours"), 0o644); err != nil {
 				return err
 			}
 			return unix.EEXIST
 		}, Lost},
-		{"an error without a trace", func(*directory, string, string) error { return unix.EIO }, Unsure},
-		{"an error while another wins", func(d *directory, temp, base string) error {
+		{"an error without a trace", func(*directory, link, string) error { return unix.EIO }, Unsure},
+		{"an error while another wins", func(d *directory, _ link, base string) error {
 			if err := d.WriteFile(base, []byte("theirs"), 0o644); err != nil {
 				return err
 			}
@@ -121,11 +130,46 @@ func TestPutIfAbsentChecksAFailedLink(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l, _ := open(t)
-			l.calls.link = tt.link
-			put(t, l, "f", "ours", tt.want)
+			named, _ := open(t)
+			nameDrafts(named)
+			named.calls.link = func(d *directory, temp, base string) error {
+				return tt.link(d, func(base string) error { return systemCalls.link(d, temp, base) }, base)
+			}
+			put(t, named, "f", "ours", tt.want)
+			unnamed, _ := open(t)
+			unnamed.calls.linkFile = func(d *directory, f *os.File, base string) error {
+				return tt.link(d, func(base string) error { return systemCalls.linkFile(d, f, base) }, base)
+			}
+			put(t, unnamed, "f", "ours", tt.want)
 		})
 	}
+}
+
+func TestPutIfAbsentWorksWithoutUnnamedFilesOrProc(t *testing.T) {
+	for what, change := range map[string]func(*Local){
+		"unnamed files": nameDrafts,
+		"proc":          func(l *Local) { l.calls.linkFile = func(*directory, *os.File, string) error { return unix.ENOENT } },
+	} {
+		l, _ := open(t)
+		change(l)
+		put(t, l, "f", "first", Won)
+		put(t, l, "f", "second", Lost)
+		if got := read(t, l, "f"); got != "first" {
+			t.Errorf("without %s: got %q", what, got)
+		}
+	}
+}
+
+// A process killed before the link must leave nothing.
+func TestDraftHasNoNameWhileItWaits(t *testing.T) {
+	l, dir := open(t)
+	l.calls.linkFile = func(d *directory, f *os.File, base string) error {
+		if got := dirNames(t, dir); len(got) != 0 {
+			t.Errorf("names before the link: %q", got)
+		}
+		return systemCalls.linkFile(d, f, base)
+	}
+	put(t, l, "f", "x", Won)
 }
 
 func TestPutIfAbsentIsUnsureWhenTheNameIsNotDurable(t *testing.T) {

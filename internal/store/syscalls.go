@@ -10,6 +10,8 @@ import (
 
 // calls are the system calls whose failures tests cannot bring about.
 type calls struct {
+	// openUnnamed opens a new file in d that has no name.
+	openUnnamed func(d *directory) (*os.File, error)
 	// link links temp to base, both in d, if base is free.
 	link func(d *directory, temp, base string) error
 	// renameNoReplace renames temp to base, both in d, if base is free.
@@ -25,7 +27,8 @@ type calls struct {
 }
 
 var systemCalls = calls{
-	link: func(d *directory, temp, base string) error { return d.Link(temp, base) },
+	openUnnamed: openUnnamed,
+	link:        func(d *directory, temp, base string) error { return d.Link(temp, base) },
 	renameNoReplace: func(d *directory, temp, base string) error {
 		fd := int(d.file.Fd())
 		return unix.Renameat2(fd, temp, fd, base, unix.RENAME_NOREPLACE)
