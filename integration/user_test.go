@@ -127,6 +127,29 @@ func TestTableWithoutWritePermissionReadsButRefusesWrites(t *testing.T) {
 	if got, _ := fixture.Versions(table); len(got) != 1 {
 		t.Errorf("versions in the log: %v", got)
 	}
+	r = harness.RunAs(t, user, nil, "cat", dir+"/.delta/status.json")
+	if !r.OK() || !strings.Contains(r.Out, "the table cannot be written here") {
+		t.Errorf("status.json says %q", r.Out)
+	}
+}
+
+// A file whose log entry cannot be written must fail when it is created: not
+// every tool looks at the result of close.
+func TestTableWhoseLogMayNotBeWrittenRefusesCreate(t *testing.T) {
+	table, user := userTable(t), nobody()
+	log := filepath.Join(table, "_delta_log")
+	if user != nil {
+		harness.Must(t, "chown", "-R", "0:0", log)
+	}
+	harness.Must(t, "chmod", "-R", "a-w", log)
+	t.Cleanup(func() { harness.Run(t, "chmod", "-R", "u+w", log) })
+	dir := userMountPoint(t)
+	harness.StartWith(t, table, harness.Options{User: user, Dir: dir})
+	r := harness.RunAs(t, user, nil, "touch", dir+"/current/x.parquet")
+	wantFailed(t, r)
+	if !strings.Contains(r.Out, "Permission denied") {
+		t.Errorf("touch said %q", r.Out)
+	}
 }
 
 func TestSourceWithoutReadPermissionIsRefused(t *testing.T) {

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"log/slog"
+	"path"
 	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -68,7 +69,26 @@ func (c *committer) writable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.locate(c.gate.check(h))
+	if err := c.gate.check(h); err != nil {
+		return c.locate(err)
+	}
+	return c.locate(c.permitted())
+}
+
+// permitted returns why this process may not write to the table, as far as the
+// storage can tell beforehand.
+func (c *committer) permitted() error {
+	s, ok := c.log.Store().(interface{ CanWrite(dir string) error })
+	if !ok {
+		return nil
+	}
+	for _, dir := range []string{"", path.Dir(snapshot.CommitName(0)) + "/"} {
+		if err := s.CanWrite(dir); err != nil {
+			return fault.Wrap(nil, err, "the table cannot be written here").
+				WithHint("the mount needs to write to the table's directory and to its log")
+		}
+	}
+	return nil
 }
 
 func (c *committer) header(ctx context.Context, v int64) (header, error) {

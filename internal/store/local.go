@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/deltafs/deltafs/internal/fault"
 )
 
@@ -218,6 +220,21 @@ func mkdirAll(root *os.Root, name string) error {
 	}
 	defer dir.Close()
 	return syncDir(dir)
+}
+
+// CanWrite returns why the process may not make files in a directory ("" is
+// the root), as far as its permissions tell.
+func (l *Local) CanWrite(dir string) error {
+	root, err := l.root()
+	if err != nil {
+		return err
+	}
+	d, err := openDir(root, dir)
+	if err == nil {
+		defer d.close()
+		err = unix.Faccessat(int(d.file.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+	}
+	return l.fail("cannot be written", path.Join(dir, "."), err)
 }
 
 // Chtimes sets the modification and access time of a file.

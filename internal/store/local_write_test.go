@@ -192,6 +192,17 @@ func TestWritesBelowAFileFail(t *testing.T) {
 	}
 }
 
+func TestCanWrite(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "d/file", "")
+	if err := errors.Join(l.CanWrite(""), l.CanWrite("d/")); err != nil {
+		t.Error(err)
+	}
+	if err := l.CanWrite("none/"); !errors.Is(err, ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // readOnlyDir returns a directory that nobody can write to. Permissions do
 // not stop root, a mount does.
 func readOnlyDir(t *testing.T) string {
@@ -224,7 +235,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	_, putErr := l.PutIfAbsent(t.Context(), "f", nil)
 	for what, err := range map[string]error{
 		"PutIfAbsent": putErr, "Put": l.Put(t.Context(), "f", nil), "Publish": l.Publish(t.Context(), staged, "f"),
-		"MkdirAll": l.MkdirAll("d"),
+		"MkdirAll": l.MkdirAll("d"), "CanWrite": l.CanWrite(""),
 	} {
 		if !errors.Is(err, ErrReadOnly) && !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s: got %v", what, err)
