@@ -50,6 +50,9 @@ func (l *Live) Create(ctx context.Context, c Caller, dir, name string) (*Staged,
 		return nil, err
 	}
 	process := l.callers.process(c)
+	// A commit under the name may be on its way, of a file that is called
+	// otherwise until then.
+	defer l.keys.lock(p.key(name))()
 	_, taken, err := l.exists(ctx, v, p, name, process)
 	if err != nil {
 		return nil, err
@@ -80,7 +83,8 @@ func (l *Live) newStaged(b binding) *Staged {
 	return &Staged{id: l.ids.Add(1), live: l, bind: b, label: b.key().String(), modTime: time.Now()}
 }
 
-// bindTo makes the binding's name lead to the file; l.mu is held.
+// bindTo makes the binding's name lead to the file, and to no other new file;
+// l.mu is held.
 func (l *Live) bindTo(s *Staged, b binding) {
 	s.bind = b
 	s.links++
@@ -88,6 +92,9 @@ func (l *Live) bindTo(s *Staged, b binding) {
 	if b.replaces != nil {
 		l.replacing[k] = append(l.replacing[k], s)
 	} else {
+		if old := l.names[k]; old != nil {
+			old.links--
+		}
 		l.names[k] = s
 	}
 	l.all[s.id] = s
@@ -225,9 +232,15 @@ func (l *Live) abandon(s *Staged) {
 	}
 	kept := binding{place: b.place, name: fmt.Sprintf(".%s.%d.partial", b.name, s.id), bound: true, process: b.process}
 	l.mu.Lock()
-	l.unbind(s, b.key())
-	l.bindTo(s, kept)
+	lost := !s.bind.bound // its process has just put another file in its place
+	if !lost {
+		l.unbind(s, b.key())
+		l.bindTo(s, kept)
+	}
 	l.mu.Unlock()
+	if lost {
+		return
+	}
 	l.record(s)
 }
 
@@ -264,7 +277,8 @@ func (l *Live) renew(ctx context.Context, s *Staged) error {
 	result := s.result
 	s.mu.Unlock()
 	b := s.binding()
-	if !b.bound {
+	defer l.keys.lock(b.key())()
+	if b = s.binding(); !b.bound {
 		v, err := l.view(ctx)
 		if err != nil {
 			return err

@@ -35,8 +35,9 @@
 // The package knows nothing of FUSE and errno. Locks, outer to inner:
 //
 //   - Staged.op: one write, check, rename or commit of a file at a time;
-//   - the lock of a name (Live.keys): one commit under a name at a time;
-//   - burst.flushing: one commit of unlinks at a time;
+//   - the lock of a name (Live.keys): one commit under a name at a time, and
+//     nobody makes, takes or unlinks the name meanwhile;
+//   - burst.flushing: one commit that has unlinks at a time;
 //   - the commit turn, whose wait can be cancelled;
 //   - Live.syncing: one move to a newer version at a time;
 //   - Live.mu, then Staged.mu, burst.mu and area.mu, which are held for moments

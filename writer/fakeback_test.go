@@ -45,6 +45,9 @@ type fakeBack struct {
 	publishErr, writableErr error
 	// at, if set, is called at points where a mount may be killed.
 	at func(point string)
+	// found, if set, is called when a name was looked up in a version and
+	// before the answer is used.
+	found func(name string)
 }
 
 func (b *fakeBack) point(name string) {
@@ -322,6 +325,9 @@ func (v *fakeView) Dir(ctx context.Context, dir, after string) iter.Seq2[snapsho
 }
 
 func (v *fakeView) Lookup(ctx context.Context, dir, name string) (snapshot.DirEntry, error) {
+	if v.back.found != nil {
+		defer v.back.found(name)
+	}
 	for e, err := range v.Dir(ctx, dir, "") {
 		if err != nil {
 			return snapshot.DirEntry{}, err

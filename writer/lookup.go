@@ -134,12 +134,23 @@ func (l *Live) contested(k key) bool {
 	return len(l.replacing[k]) > 0
 }
 
-// exists reports whether a name is taken, for whoever would make it anew.
+// exists reports whether a name is taken, for whoever would make it anew. The
+// lock of the name is held, so that this stays true of what this mount commits.
 func (l *Live) exists(ctx context.Context, v view, p place, name string, process uint32) (Node, bool, error) {
 	n, ok := l.lookupOwn(v, p, name, Caller{}, process)
 	if ok {
 		return n, true, nil
 	}
+	n, taken, err := l.existsCommitted(ctx, v, p, name)
+	now, failed := l.view(ctx)
+	if failed == nil && now.Version() != v.Version() {
+		return l.exists(ctx, now, p, name, process) // what is hidden goes with the version
+	}
+	return n, taken, err
+}
+
+// existsCommitted is exists for what the table holds.
+func (l *Live) existsCommitted(ctx context.Context, v view, p place, name string) (Node, bool, error) {
 	entry, err := v.Lookup(ctx, p.dir, name)
 	if errors.Is(err, snapshot.ErrAmbiguous) {
 		return Node{}, true, nil

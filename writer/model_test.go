@@ -332,7 +332,7 @@ func TestProcessesInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 			}
 		}
 		if _, err := os.Stat(filepath.Join(back.root, areaDir, mountsDir)); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("seed %d: the mount left something behind", seed)
+			t.Errorf("seed %d: the mount left behind %q", seed, leftBehind(t, back))
 		}
 		for k, s := range l.names {
 			if s.state == stateSealed && s.sealedKey == k {
@@ -340,6 +340,25 @@ func TestProcessesInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 			}
 		}
 	}
+}
+
+// leftBehind are the files of mounts that are gone, and what is recorded of
+// them.
+func leftBehind(t *testing.T, back *fakeBack) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(back.root, areaDir, mountsDir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, fmt.Sprintf("%s: %s", filepath.Base(path), data))
+	}
+	return out
 }
 
 // randomProcess does random things, closes everything it opened, and does not

@@ -81,7 +81,8 @@ func (l *Live) commitAs(ctx context.Context, s *Staged, b binding) error {
 			return nil
 		}
 	}
-	removes := l.burst.take(ours)
+	removes, done := l.burst.carry(ours)
+	defer done()
 	p := &publication{live: l, s: s, b: b, removes: removes}
 	version, err := l.commitChange(ctx, func(v view) (*TxnSpec, error) { return p.build(ctx, v) })
 	if err == nil {
@@ -294,6 +295,9 @@ func (l *Live) seal(s *Staged, b binding, version int64, addPath string, become 
 	s.state, s.addPath, s.become, s.sealedAt, s.result = stateSealed, addPath, become, version, nil
 	s.mu.Unlock()
 	l.unbind(s, b.key())
+	for k := range l.replacing {
+		l.unbind(s, k) // it may have been meant for another name first
+	}
 	if s.sealedKey = b.key(); l.now.Version() < version {
 		b.replaces = nil
 		l.bindTo(s, b)
@@ -320,6 +324,13 @@ func (l *Live) unbindSealed(s *Staged) {
 func (l *Live) sameBytes(ctx context.Context, s *Staged, f snapshot.File) (bool, error) {
 	if s.Attr().Size != f.Size {
 		return false, nil
+	}
+	v, err := l.view(ctx)
+	if err != nil {
+		return false, err
+	}
+	if _, err := l.current(ctx, v, f); err != nil {
+		return false, nil // the commit says so
 	}
 	old, err := l.back.OpenFile(ctx, f)
 	if err != nil {

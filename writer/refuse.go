@@ -33,7 +33,9 @@ func (l *Live) refuse(s *Staged, cause error) error {
 	l.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.result, s.slot = stateRejected, cause, slot
+	if s.result, s.slot = cause, slot; s.state != stateGone {
+		s.state = stateRejected
+	}
 	return cause
 }
 

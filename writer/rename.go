@@ -82,8 +82,11 @@ func (l *Live) moveTarget(ctx context.Context, m move, noReplace bool) (Node, er
 		return Node{}, l.fault(ErrExist, m.shown(), "several files have this name").
 			WithHint("list the directory for their own names")
 	}
-	if n.Staged != nil && n.Staged.binding().replaces != nil {
-		n.File = n.Staged.binding().replaces
+	if n.Staged != nil {
+		// Not what a file replaces that has this name as a second one.
+		if b := n.Staged.binding(); b.key() == m.newKey() {
+			n.File = b.replaces
+		}
 	}
 	if n.File != nil {
 		return n, l.removable(ctx, m.shown())
@@ -98,7 +101,9 @@ func (l *Live) moveTarget(ctx context.Context, m move, noReplace bool) (Node, er
 func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bool) error {
 	s.op.Lock()
 	defer s.op.Unlock()
-	defer l.keys.lock(m.newKey())()
+	// The old name too: while the file is committed under the new one, nobody
+	// may put another in its place and have it dropped.
+	defer l.keys.lock(m.oldKey(), m.newKey())()
 	if err := l.renamable(s, m); err != nil {
 		return err
 	}
@@ -107,7 +112,7 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 		return err
 	}
 	b := binding{place: m.to, name: m.newName, bound: true, replaces: target.File, process: m.process}
-	if old := s.binding(); b.commits() && old.replaces != nil {
+	if old := s.binding(); b.commits() && old.replaces != nil && old.key() == m.oldKey() {
 		b.drops = &unlinked{file: *old.replaces, key: m.oldKey(), seen: l.Version()}
 	} else if b.commits() {
 		b.drops = old.drops
@@ -244,7 +249,7 @@ func (l *Live) Link(ctx context.Context, c Caller, s *Staged, dir, name string) 
 	b := binding{place: p, name: name, bound: true, process: process}
 	s.op.Lock()
 	defer s.op.Unlock()
-	defer l.keys.lock(b.key())()
+	defer l.keys.lock(append(l.namesOf(s), b.key())...)()
 	_, taken, err := l.exists(ctx, v, p, name, process)
 	if err != nil {
 		return Node{}, err
@@ -261,6 +266,23 @@ func (l *Live) Link(ctx context.Context, c Caller, s *Staged, dir, name string) 
 		}
 	}
 	return Node{Staged: s}, nil
+}
+
+// namesOf are the names that lead to a new file; s.op is held, so that they
+// become no more.
+func (l *Live) namesOf(s *Staged) []key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []key
+	for k, named := range l.names {
+		if named == s {
+			out = append(out, k)
+		}
+	}
+	if s.bind.bound && s.bind.replaces != nil {
+		out = append(out, s.bind.key())
+	}
+	return out
 }
 
 func (l *Live) linkStaged(ctx context.Context, s *Staged, b binding) error {

@@ -63,3 +63,32 @@ func TestMovedScratchDirectoryTakesItsFilesAlong(t *testing.T) {
 		t.Errorf("table holds %q", got)
 	}
 }
+
+func TestSecondNameOfAReplacementReplacesNothing(t *testing.T) {
+	const linked = "open h x.parquet trunc; write h B 0 half; link h .t; "
+	for script, want := range map[string]map[string]string{
+		// Its bytes become another file, and x is what it was.
+		linked + "write h B half; rename .t y.parquet; close h": {"x.parquet": "A", "y.parquet": "B"},
+		linked + "write h B half; link h y.parquet; close h":    {"x.parquet": "A", "y.parquet": "B"},
+		// Somebody else takes the second name, which is scratch.
+		linked + "create g .u; write g C; rename .u .t; flush g; close g; !incomplete flush h; close h": {"x.parquet": "A"},
+	} {
+		back := newFakeBack(t)
+		l := back.open(t, Options{})
+		put(t, l, "x.parquet", "A")
+		k := newKernel(l, 2)
+		k.run(t, script)
+		if got := meaning(l, 2, "x.parquet"); got != "committed" {
+			t.Errorf("%s: the name is %q", script, got)
+		}
+		got := back.contents(t)
+		for name, letter := range want {
+			if got[name] != string(content(letter)) {
+				t.Errorf("%s: %s holds %q, want %s", script, name, got[name], letter)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: table holds %q", script, got)
+		}
+	}
+}

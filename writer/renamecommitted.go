@@ -17,11 +17,12 @@ import (
 func (l *Live) renameCommitted(ctx context.Context, f snapshot.File, m move, noReplace bool) error {
 	ctx = context.WithoutCancel(ctx)
 	defer l.keys.lock(m.oldKey(), m.newKey())()
+	// Reported to who unlinked; what could not be removed is in the way again.
+	_ = l.burst.flush(ctx, everywhere)
 	target, err := l.moveTarget(ctx, m, noReplace)
 	if err != nil {
 		return err
 	}
-	_ = l.burst.flush(ctx, everywhere) // reported to who unlinked
 	b := binding{place: m.to, name: m.newName, bound: true, replaces: target.File, process: m.process}
 	switch {
 	case !b.commits():

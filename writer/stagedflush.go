@@ -148,7 +148,9 @@ func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err erro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.at = b.place.dir
-	s.state, s.verdict = stateComplete, v
+	if s.verdict = v; s.state != stateGone {
+		s.state = stateComplete
+	}
 	return true, nil
 }
 

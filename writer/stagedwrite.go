@@ -165,7 +165,9 @@ func (s *Staged) poison(err error) error {
 	failed := s.live.fault(nil, s.label, "the bytes cannot be stored, and the file will not be committed").
 		WithHint("see to the file system of the table, then write the whole file again")
 	failed.Err = err
-	s.state, s.result = statePoisoned, failed
+	if s.result = failed; s.state != stateGone {
+		s.state = statePoisoned
+	}
 	return failed
 }
 

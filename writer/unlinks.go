@@ -30,8 +30,8 @@ func everywhere(unlinked) bool { return true }
 // burst collects unlinks, so that rm -r is one commit.
 type burst struct {
 	live *Live
-	// flushing lets one flush at a time through, so that who flushed knows
-	// that everything before is committed.
+	// flushing lets one commit that has unlinks at a time through, so that who
+	// flushed knows that everything before is committed.
 	flushing sync.Mutex
 
 	mu      sync.Mutex
@@ -61,17 +61,21 @@ func (l *Live) Unlink(ctx context.Context, c Caller, dir, name string) error {
 		if l.unlinkStaged(n.Staged, p.key(name)) {
 			return nil
 		}
-		if v, err = l.view(ctx); err != nil { // it was committed while we waited
-			return err
-		}
 	}
 	if l.takeLeftover(p.key(name), process) {
 		return nil
 	}
-	return l.unlinkCommitted(ctx, v, p, name, process)
+	return l.unlinkCommitted(ctx, p, name, process)
 }
 
-func (l *Live) unlinkCommitted(ctx context.Context, v view, p place, name string, process uint32) error {
+// unlinkCommitted hides a committed file and puts it into the burst. A commit
+// under its name comes first: a rename may be giving it another one.
+func (l *Live) unlinkCommitted(ctx context.Context, p place, name string, process uint32) error {
+	defer l.keys.lock(p.key(name))()
+	v, err := l.view(ctx)
+	if err != nil {
+		return err
+	}
 	shown := joinPath(p.shown, name)
 	notExist := l.fault(ErrNotExist, shown, "no such name")
 	n, err := l.lookupCommitted(ctx, v, p, name)
@@ -206,6 +210,18 @@ func (b *burst) flush(ctx context.Context, match func(unlinked) bool) error {
 		}
 	}
 	return err
+}
+
+// carry takes the matching unlinks for the commit of a file. Until that has
+// ended, and done is called, no other commit that has to come after them
+// begins.
+func (b *burst) carry(match func(unlinked) bool) (files []unlinked, done func()) {
+	b.flushing.Lock()
+	if files = b.take(match); len(files) == 0 {
+		b.flushing.Unlock()
+		return nil, func() {}
+	}
+	return files, b.flushing.Unlock
 }
 
 // restore shows files again whose removal failed.
