@@ -12,3 +12,7 @@ func (t *Table) Incarnation() any {
 	}
 	return t.life
 }
+
+// Incarnation identifies the table that the snapshot is of, as
+// [Table.Incarnation] does.
+func (s *Snapshot) Incarnation() any { return s.life }

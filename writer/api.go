@@ -100,6 +100,9 @@ type TxnSpec struct {
 	// Base is the version everything was decided on; -1 = the table does not
 	// exist yet.
 	Base int64
+	// Incarnation is the table that everything was decided on, as
+	// [snapshot.Snapshot.Incarnation] says; nil = whatever table has Base.
+	Incarnation any
 	// ReadFiles are add.paths the decision rests on (raw, as in the log).
 	ReadFiles []string
 	// ReadWhole: the decision rests on the whole table.

@@ -155,7 +155,7 @@ func (c *committer) follow(ctx context.Context, t *txn) error {
 	if err := c.rebase(ctx, t); err != nil {
 		return err
 	}
-	if err := c.sameTable(ctx, t.version-1); err != nil {
+	if err := c.sameTable(ctx, t.spec, t.version-1); err != nil {
 		return err
 	}
 	return c.catchUp(ctx, t)

@@ -14,6 +14,7 @@ import (
 // one.
 type view interface {
 	Version() int64
+	Incarnation() any
 	Metadata() *action.Metadata
 	PartitionFields() []snapshot.Field
 	Dir(ctx context.Context, dir, after string) iter.Seq2[snapshot.DirEntry, error]

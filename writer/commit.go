@@ -22,6 +22,7 @@ type tableLog interface {
 	Store() store.Store
 	Latest() int64
 	Refresh(ctx context.Context) (snapshot.Event, error)
+	Incarnation() any
 	CommitTime(ctx context.Context, v int64) (time.Time, bool, error)
 	ReadCommit(ctx context.Context, v int64) ([]action.Action, error)
 	Header(ctx context.Context, v int64) (*action.Protocol, *action.Metadata, error)
@@ -152,7 +153,7 @@ func (c *committer) begin(ctx context.Context, spec *TxnSpec) (*txn, error) {
 	if c.opts.ReadOnly {
 		return nil, errMountReadOnly()
 	}
-	base, err := c.openBase(ctx, spec.Base)
+	base, err := c.openBase(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +175,14 @@ func (c *committer) begin(ctx context.Context, spec *TxnSpec) (*txn, error) {
 }
 
 // openBase returns the header of the base version, if it can be written.
-func (c *committer) openBase(ctx context.Context, base int64) (header, error) {
-	if base < 0 {
+func (c *committer) openBase(ctx context.Context, spec *TxnSpec) (header, error) {
+	if spec.Base < 0 {
 		return header{}, nil
 	}
-	if err := c.sameTable(ctx, base); err != nil {
+	if err := c.sameTable(ctx, spec, spec.Base); err != nil {
 		return header{}, err
 	}
-	h, err := c.header(ctx, base)
+	h, err := c.header(ctx, spec.Base)
 	if err != nil {
 		return header{}, err
 	}
@@ -191,13 +192,14 @@ func (c *committer) openBase(ctx context.Context, base int64) (header, error) {
 // sameTable looks for new commits, and for a table that was deleted and made
 // again: what was decided on the old one says nothing about the new one, and
 // the next version may leave a gap in its log.
-func (c *committer) sameTable(ctx context.Context, version int64) error {
+func (c *committer) sameTable(ctx context.Context, spec *TxnSpec, version int64) error {
 	ev, err := c.log.Refresh(ctx)
 	if err != nil {
 		return err
 	}
 	c.announce(ctx, ev)
-	if ev.Recreated || c.log.Latest() < version {
+	another := spec.Incarnation != nil && spec.Incarnation != c.log.Incarnation()
+	if ev.Recreated || another || c.log.Latest() < version {
 		return fault.New(ErrConflict, "the table was deleted and made again meanwhile").AtVersion(version).
 			WithHint("look at the new table and do it again")
 	}

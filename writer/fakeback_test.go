@@ -295,9 +295,12 @@ type fakeView struct {
 	version int64
 	meta    *action.Metadata
 	files   []snapshot.File
+	// life is the incarnation, the same for all versions if not set.
+	life int
 }
 
 func (v *fakeView) Version() int64                    { return v.version }
+func (v *fakeView) Incarnation() any                  { return v.life }
 func (v *fakeView) Metadata() *action.Metadata        { return v.meta }
 func (v *fakeView) PartitionFields() []snapshot.Field { return v.back.fields }
 

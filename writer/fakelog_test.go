@@ -98,6 +98,7 @@ type fakeLog struct {
 	seen       int64
 	refresh    func() error
 	recreated  bool
+	life       int
 	readCommit func(v int64) error
 }
 
@@ -132,6 +133,7 @@ func (l *fakeLog) foreign(t *testing.T, v int64, as ...action.Action) {
 
 func (l *fakeLog) Name() string       { return "fake" }
 func (l *fakeLog) Store() store.Store { return l.st }
+func (l *fakeLog) Incarnation() any   { return l.life }
 
 func (l *fakeLog) Latest() int64 {
 	l.mu.Lock()

@@ -83,3 +83,45 @@ func logVersions(t *testing.T, dir string) int {
 	}
 	return len(names)
 }
+
+// Somebody else's look at the log may have consumed the news that the table was
+// made again, and the new one may have as many versions.
+func TestCommitDecidedOnAnotherTableIsAConflict(t *testing.T) {
+	l := newFakeLog(t, actions{testProtocol(1, 2), testMetadata()})
+	c := newCommitter(l, Options{})
+	spec := func() *TxnSpec {
+		return &TxnSpec{Operation: "WRITE", Incarnation: 0, Actions: actions{testAdd("a.parquet")}}
+	}
+	if _, err := c.commit(t.Context(), spec()); err != nil {
+		t.Fatal(err)
+	}
+	l.life++
+	if _, err := c.commit(t.Context(), spec()); !errors.Is(err, ErrConflict) {
+		t.Errorf("got %v, want ErrConflict", err)
+	}
+	if got := len(l.commits()); got != 2 {
+		t.Errorf("the log has %d commits, want 2", got)
+	}
+}
+
+// The file is published when its commit fails because the table was made
+// again: a second attempt would add a file that is gone.
+func TestPublishedFileIsNotCommittedToATableMadeAgain(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "x.parquet", "A")
+	attempts := 0
+	back.commitErr = func(*TxnSpec) (error, bool) {
+		attempts++
+		back.mu.Lock()
+		defer back.mu.Unlock()
+		last := back.versions[len(back.versions)-1]
+		again := &fakeView{back: back, version: last.version + 1, meta: last.meta, life: last.life + 1}
+		back.versions, back.log = append(back.versions, again), append(back.log, nil)
+		return ErrConflict, false
+	}
+	newKernel(l, 2).run(t, "create h y.parquet; write h B; !conflict flush h; close h")
+	if attempts != 1 {
+		t.Errorf("%d attempts, want 1", attempts)
+	}
+}

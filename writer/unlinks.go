@@ -333,16 +333,20 @@ const maxRebases = 20
 // when nothing is left to do. It returns the version, which the tree shows
 // unless the table could not be read.
 func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, error)) (int64, error) {
+	var first view // what is published at the first attempt goes with its table
 	for attempt := 0; ; attempt++ {
 		v, err := l.view(ctx)
 		if err != nil {
 			return 0, err
 		}
+		if first == nil {
+			first = v
+		}
 		spec, err := build(v)
 		if err != nil || spec == nil {
 			return 0, err
 		}
-		spec.Base = v.Version()
+		spec.Base, spec.Incarnation = v.Version(), v.Incarnation()
 		l.leave(spec, +1)
 		version, err := l.back.Commit(ctx, spec)
 		if err == nil {
@@ -356,7 +360,13 @@ func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, e
 			return 0, err
 		}
 		l.refresh(ctx)
-		if l.Version() == v.Version() {
+		next, viewErr := l.view(ctx)
+		switch {
+		case viewErr != nil:
+			return 0, viewErr
+		case next.Incarnation() != first.Incarnation():
+			return 0, err // what was published went with the table
+		case next.Version() == v.Version():
 			return 0, err // there is nothing new to look at
 		}
 	}
