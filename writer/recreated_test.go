@@ -89,14 +89,14 @@ func logVersions(t *testing.T, dir string) int {
 func TestCommitDecidedOnAnotherTableIsAConflict(t *testing.T) {
 	l := newFakeLog(t, actions{testProtocol(1, 2), testMetadata()})
 	c := newCommitter(l, Options{})
-	spec := func() *TxnSpec {
-		return &TxnSpec{Operation: "WRITE", Incarnation: 0, Actions: actions{testAdd("a.parquet")}}
+	spec := func(path string) *TxnSpec {
+		return &TxnSpec{Operation: "WRITE", Incarnation: 0, Actions: actions{testAdd(path)}}
 	}
-	if _, err := c.commit(t.Context(), spec()); err != nil {
+	if _, err := c.commit(t.Context(), spec("a.parquet")); err != nil {
 		t.Fatal(err)
 	}
 	l.life++
-	if _, err := c.commit(t.Context(), spec()); !errors.Is(err, ErrConflict) {
+	if _, err := c.commit(t.Context(), spec("b.parquet")); !errors.Is(err, ErrConflict) {
 		t.Errorf("got %v, want ErrConflict", err)
 	}
 	if got := len(l.commits()); got != 2 {
