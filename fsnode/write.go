@@ -160,11 +160,13 @@ func (f *FS) Tmpfile(<-chan struct{}, *fuse.CreateIn, *fuse.CreateOut) fuse.Stat
 
 func (f *FS) openStaged(ctx context.Context, in *fuse.OpenIn, n *stagedFile, wants bool, out *fuse.OpenOut) error {
 	err := n.OpenHandle(ctx, wants)
-	if errors.Is(err, writer.ErrSealed) {
-		// It was committed after the kernel looked it up.
+	if errors.Is(err, writer.ErrSealed) || errors.Is(err, writer.ErrNotExist) {
+		// It was committed or given up after the kernel looked it up.
 		if file, ok := n.Committed(ctx); ok {
-			if err := n.inc.live.WantWrite(ctx, caller(&in.InHeader), file); err != nil {
-				return err
+			if wants {
+				if err := n.inc.live.WantWrite(ctx, caller(&in.InHeader), file); err != nil {
+					return err
+				}
 			}
 			return errStale
 		}

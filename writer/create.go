@@ -222,8 +222,12 @@ func (l *Live) abandon(s *Staged) {
 	}
 	s.mu.Lock()
 	st, idle := s.state, s.size == 0 || !s.touched
+	over := st == stateSealed || st == stateRejected || st == stateUnsure
+	if !over {
+		s.instead, s.moved = b.replaces, !idle
+	}
 	s.mu.Unlock()
-	if st == stateSealed || st == stateRejected || st == stateUnsure {
+	if over {
 		return
 	}
 	if idle {

@@ -203,7 +203,7 @@ func (k *kernel) open(how, handle, path string, truncate bool) error {
 			k.looked()
 		}
 		err = n.Staged.OpenHandle(ctx, write)
-		if f, ok := n.Staged.Committed(ctx); ok && errors.Is(err, ErrSealed) && attempt == 0 {
+		if f, ok := n.Staged.Committed(ctx); ok && (errors.Is(err, ErrSealed) || errors.Is(err, ErrNotExist)) && attempt == 0 {
 			if err := k.l.WantWrite(ctx, k.caller(), f); err != nil {
 				return err
 			}

@@ -61,6 +61,9 @@ func (l *Live) lookupOwn(v view, p place, name string, c Caller, process uint32)
 		}
 	}
 	if s := l.names[k]; s != nil {
+		s.mu.Lock()
+		s.instead, s.moved = nil, false
+		s.mu.Unlock()
 		return Node{Staged: s}, true
 	}
 	child := p.child(v, name)

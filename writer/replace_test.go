@@ -270,3 +270,29 @@ func TestCleaningUpAfterARefusedReplacementLeavesTheCommittedFile(t *testing.T) 
 		t.Errorf("table holds %q", got)
 	}
 }
+
+// The kernel tells of the end of a handle some time after close(2): the same
+// process may have looked the name up again by then, and must not write what
+// it means for that name into a file that was given up.
+func TestReplacementGivenUpBetweenLookupAndOpenIsNotWritten(t *testing.T) {
+	for what, first := range map[string]string{
+		"unchanged": "open a x.parquet",
+		"partly":    "open a x.parquet trunc; write a B 0 half; !incomplete flush a",
+	} {
+		t.Run(what, func(t *testing.T) {
+			back := newFakeBack(t)
+			l := back.open(t, Options{})
+			put(t, l, "x.parquet", "A")
+			k := newKernel(l, 2)
+			k.run(t, first)
+			k.looked = func() {
+				k.looked = nil
+				k.run(t, "close a")
+			}
+			k.run(t, "open b x.parquet trunc; write b C; flush b; close b")
+			if got := back.contents(t)["x.parquet"]; got != string(content("C")) {
+				t.Errorf("table holds %q", got)
+			}
+		})
+	}
+}

@@ -63,6 +63,10 @@ type Staged struct {
 	addPath  string
 	become   func(ctx context.Context) (committedReader, error)
 	sealedAt int64
+	// instead is the committed file that an abandoned replacement gave its name
+	// back to. moved says that nobody has looked it up by its new name yet.
+	instead *snapshot.File
+	moved   bool
 }
 
 // state is where a staged file stands.
@@ -121,12 +125,16 @@ func (s *Staged) Attr() Attr {
 	return Attr{Size: s.size, ModTime: s.modTime}
 }
 
-// Committed is the committed file that the staged one has become. Who wants to
-// write it must ask as for any committed file.
+// Committed is the committed file that the staged one has become, or that it
+// gave its name back to. Who wants to write it must ask as for any committed
+// file.
 func (s *Staged) Committed(ctx context.Context) (snapshot.File, bool) {
 	s.mu.Lock()
-	path, sealed := s.addPath, s.state == stateSealed
+	path, sealed, instead := s.addPath, s.state == stateSealed, s.instead
 	s.mu.Unlock()
+	if instead != nil {
+		return *instead, true
+	}
 	if !sealed {
 		return snapshot.File{}, false
 	}
@@ -139,13 +147,17 @@ func (s *Staged) Committed(ctx context.Context) (snapshot.File, bool) {
 }
 
 // OpenHandle counts an open; CloseHandle undoes it. Closing commits nothing.
-// ErrSealed when a committed file is opened for writing: its name means
-// another file now.
+// ErrSealed when a committed file is opened for writing, and ErrNotExist when a
+// replacement was given up since it was looked up: the name means another file
+// now, see Committed.
 func (s *Staged) OpenHandle(ctx context.Context, write bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if write && s.state == stateSealed {
 		return s.errSealed()
+	}
+	if write && s.moved {
+		return s.live.fault(ErrNotExist, s.label, "the file has another name now")
 	}
 	if err := s.acquire(ctx); err != nil {
 		return err
