@@ -82,13 +82,13 @@ func (l *Local) link(dr *draft, base string) error {
 	return l.calls.link(dr.d, dr.temp, base)
 }
 
-// is reports whether base means the draft.
-func (dr *draft) is(base string) bool {
-	ours, err := dr.file.Stat()
+// means reports whether base in d is the opened file.
+func (d *directory) means(base string, f *os.File) bool {
+	ours, err := f.Stat()
 	if err != nil {
 		return false
 	}
-	theirs, err := dr.d.Lstat(base)
+	theirs, err := d.Lstat(base)
 	return err == nil && os.SameFile(ours, theirs)
 }
 

@@ -35,7 +35,9 @@ func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error
 	err = l.calls.linkFile(d, staged, base)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		err = linkedAlready(d, staged, base, err)
+		if d.means(base, staged) {
+			err = nil // a request was repeated
+		}
 	case errors.Is(err, fs.ErrNotExist) || noLinks(err):
 		err = l.publishCopy(ctx, d, staged, base)
 	}
@@ -43,20 +45,6 @@ func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error
 		err = l.calls.syncDir(d.file)
 	}
 	return l.fail("cannot publish", name, err)
-}
-
-// linkedAlready returns nil when base is the staged file, as after a repeated
-// request.
-func linkedAlready(d *directory, staged *os.File, base string, exist error) error {
-	ours, err := staged.Stat()
-	if err != nil {
-		return err
-	}
-	theirs, err := d.Lstat(base)
-	if err == nil && os.SameFile(ours, theirs) {
-		return nil
-	}
-	return exist
 }
 
 // publishCopy places a durable copy of the staged file.

@@ -131,7 +131,7 @@ func noLinks(err error) bool {
 // otherwise; any other error leaves us unsure.
 func (dr *draft) afterLink(base string, linkErr error) (Outcome, error) {
 	switch {
-	case dr.is(base):
+	case dr.d.means(base, dr.file):
 		return Won, nil
 	case errors.Is(linkErr, fs.ErrExist):
 		return Lost, nil
