@@ -97,9 +97,6 @@ func (d *dataFile) isLive(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if d.Add == nil {
-		return false, nil
-	}
-	f, ok, err := s.ByPath(ctx, d.Add.Path)
+	f, ok, err := s.ByPath(ctx, d.Path)
 	return ok && f.ID == d.ID, err
 }

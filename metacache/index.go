@@ -36,10 +36,11 @@ type File struct {
 	Size int64
 	// ModTime is the time to show, in milliseconds since the epoch.
 	ModTime int64
-	// Records is the number of physical rows, -1 if unknown.
-	Records int64
-	// Add is the add action as JSON.
-	Add []byte
+	// Raw is the path as the log spells it, "" if that is Path.
+	Raw string
+	// Origin says where in the log the file's add action is; an index only
+	// keeps it.
+	Origin uint64
 }
 
 // Gone names a file that a commit removes.
@@ -52,8 +53,6 @@ type Gone struct {
 type Totals struct {
 	Files int64
 	Bytes int64
-	// Records is -1 if a file's is unknown.
-	Records int64
 	// DVs is the number of files with a deletion vector.
 	DVs int64
 }
@@ -65,7 +64,8 @@ type Span struct{ First, Last int64 }
 // concurrent use.
 type Index interface {
 	// Load makes version v known from its complete set of files, in any
-	// order. A failed or cancelled load leaves the index as it was.
+	// order. A failed or cancelled load leaves the index as it was. The
+	// strings of a file are borrowed: they are valid until the next one.
 	Load(ctx context.Context, v int64, files iter.Seq2[File, error]) error
 	// Apply makes version v known from version v-1, which must be covered:
 	// first the removes, then the adds. Adding a live path replaces it.

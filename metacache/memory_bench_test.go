@@ -26,8 +26,7 @@ func oneFile(i int) metacache.File {
 	name := fmt.Sprintf("part-%05d-4f2c7b1e-8d9a-4b0c-9e6f-%012x.c000.snappy.parquet", i%100000, i)
 	path := dir + "/" + name
 	return metacache.File{
-		Key: metacache.Key{Dir: dir, Name: name, Path: path}, Size: int64(i), ModTime: 1700000000000, Records: 100,
-		Add: fmt.Appendf(nil, `{"path":"%s","size":%d,"modificationTime":1700000000000,"dataChange":true}`, path, i),
+		Key: metacache.Key{Dir: dir, Name: name, Path: path}, Size: int64(i), ModTime: 1700000000000, Origin: uint64(i),
 	}
 }
 

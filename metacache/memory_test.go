@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/deltafs/deltafs/metacache"
 	"github.com/deltafs/deltafs/metacache/indextest"
@@ -32,7 +33,7 @@ func load(t *testing.T, x *metacache.Memory, v int64, names ...string) {
 }
 
 func named(name string) metacache.File {
-	return metacache.File{Key: metacache.Key{Name: name, Path: name}, Add: []byte(`{"path":"` + name + `"}`)}
+	return metacache.File{Key: metacache.Key{Name: name, Path: name}}
 }
 
 func apply(t *testing.T, x *metacache.Memory, v int64, gone string, added ...metacache.File) {
@@ -167,19 +168,29 @@ func TestOldestVersionsOfARunAreDropped(t *testing.T) {
 	}
 }
 
-func TestReturnedFilesAreCopies(t *testing.T) {
+func TestStringsOfLoadedFilesAreBorrowed(t *testing.T) {
 	x := metacache.NewMemory()
-	f := named("a")
-	buffer := f.Add
-	load(t, x, 0)
-	apply(t, x, 1, "", f)
-	clear(buffer)
-	for range 2 {
-		got, _, err := x.ByPath(t.Context(), 1, "a")
-		if err != nil || string(got.Add) != `{"path":"a"}` {
-			t.Fatalf("got %q, %v", got.Add, err)
+	buffer := []byte("a")
+	borrowed := unsafe.String(&buffer[0], 1)
+	err := x.Load(t.Context(), 0, func(yield func(metacache.File, error) bool) {
+		for _, name := range []byte("abc") {
+			buffer[0] = name
+			f := metacache.File{Key: metacache.Key{Dir: borrowed, Name: borrowed, Path: borrowed}, DV: borrowed, Raw: borrowed}
+			if !yield(f, nil) {
+				return
+			}
 		}
-		clear(got.Add)
+		buffer[0] = 'x'
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		got, ok, err := x.ByPath(t.Context(), 0, name)
+		want := metacache.File{Key: metacache.Key{Dir: name, Name: name, Path: name}, DV: name, Raw: name, ID: got.ID}
+		if err != nil || !ok || got != want {
+			t.Errorf("%s is %+v, %t, %v", name, got, ok, err)
+		}
 	}
 }
 

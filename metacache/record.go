@@ -7,65 +7,64 @@ import (
 )
 
 // record is a File in little memory: the directory is shared, and the strings
-// lie in one text, which begins with the add action and mostly contains the
-// path, which in turn mostly contains the name. Records are immutable but for
-// refs and older, which Memory.mu guards.
+// lie in one text, which begins with the path, which mostly contains the name.
+// Records are immutable but for refs and older, which Memory.mu guards.
 type record struct {
 	dir  unique.Handle[string]
 	text string
 
-	addLen, pathAt, pathLen, nameAt, nameLen, dvAt uint32
+	pathLen, nameAt, nameLen, rawAt, dvAt uint32
 	// refs counts the runs' uses of the record.
 	refs int32
 
-	id                     FileID
-	size, modTime, records int64
-	// older is another record of the same id, as when statistics changed.
+	id            FileID
+	size, modTime int64
+	origin        uint64
+	// older is another record of the same id, as when the name changed.
 	older *record
 }
 
 func newRecord(f File, id FileID) *record {
 	r := &record{
 		dir: unique.Make(f.Dir), id: id,
-		size: f.Size, modTime: f.ModTime, records: f.Records,
-		addLen: uint32(len(f.Add)), pathLen: uint32(len(f.Path)), nameLen: uint32(len(f.Name)),
+		size: f.Size, modTime: f.ModTime, origin: f.Origin,
+		pathLen: uint32(len(f.Path)), nameLen: uint32(len(f.Name)),
 	}
-	text := string(f.Add)
-	place := func(s string) uint32 {
-		at := strings.Index(text, s)
-		if at < 0 {
-			at = len(text)
-			text += s
-		}
-		return uint32(at)
+	text := f.Path
+	at := strings.LastIndex(text, f.Name)
+	if at < 0 {
+		at = len(text)
+		text += f.Name
 	}
-	r.pathAt = place(f.Path)
-	r.nameAt = place(f.Name)
-	r.dvAt = uint32(len(text))
-	r.text = text + f.DV
+	r.nameAt = uint32(at)
+	r.rawAt = uint32(len(text))
+	r.dvAt = r.rawAt + uint32(len(f.Raw))
+	var own strings.Builder // the strings of f are borrowed
+	own.Grow(len(text) + len(f.Raw) + len(f.DV))
+	own.WriteString(text)
+	own.WriteString(f.Raw)
+	own.WriteString(f.DV)
+	r.text = own.String()
 	return r
 }
 
-func (r *record) path() string { return r.text[r.pathAt:][:r.pathLen] }
+func (r *record) path() string { return r.text[:r.pathLen] }
 func (r *record) name() string { return r.text[r.nameAt:][:r.nameLen] }
+func (r *record) raw() string  { return r.text[r.rawAt:r.dvAt] }
 func (r *record) dv() string   { return r.text[r.dvAt:] }
-func (r *record) add() string  { return r.text[:r.addLen] }
 
-// file returns the record as a File of its own memory, except for strings.
+// file returns the record as a File.
 func (r *record) file() File {
 	return File{
 		Key: Key{Dir: r.dir.Value(), Name: r.name(), Path: r.path()},
-		DV:  r.dv(), ID: r.id,
-		Size: r.size, ModTime: r.modTime, Records: r.records,
-		Add: []byte(r.add()),
+		DV:  r.dv(), ID: r.id, Size: r.size, ModTime: r.modTime, Raw: r.raw(), Origin: r.origin,
 	}
 }
 
 // holds reports whether the record is of this file, but for its ID.
 func (r *record) holds(f File) bool {
-	return r.size == f.Size && r.modTime == f.ModTime && r.records == f.Records &&
-		r.add() == string(f.Add) && r.path() == f.Path && r.name() == f.Name &&
-		r.dv() == f.DV && r.dir.Value() == f.Dir
+	f.ID = r.id
+	return r.file() == f
 }
 
 // compareKeys orders records as their keys, without building these.

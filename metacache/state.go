@@ -8,7 +8,7 @@ import "github.com/google/btree"
 type state struct {
 	byKey, byPath *btree.BTreeG[*record]
 
-	bytes, records, unknown, dvs int64
+	bytes, dvs int64
 	// added and removed are the changes against the version before; they say
 	// what to release when versions are dropped.
 	added, removed []*record
@@ -63,20 +63,11 @@ func (s *state) forget(r *record) {
 
 func (s *state) count(r *record, sign int64) {
 	s.bytes += sign * r.size
-	if r.records < 0 {
-		s.unknown += sign
-	} else {
-		s.records += sign * r.records
-	}
 	if r.dv() != "" {
 		s.dvs += sign
 	}
 }
 
 func (s *state) totals() Totals {
-	t := Totals{Files: int64(s.byKey.Len()), Bytes: s.bytes, Records: s.records, DVs: s.dvs}
-	if s.unknown > 0 {
-		t.Records = -1
-	}
-	return t
+	return Totals{Files: int64(s.byKey.Len()), Bytes: s.bytes, DVs: s.dvs}
 }

@@ -98,7 +98,17 @@ type File struct {
 	Size int64
 	// ModTime is the mtime to show.
 	ModTime time.Time
-	// Add is the action, with Path as in the log.
+	// Path is add.path, as the log spells it.
+	Path string
+	// DV is the id of the deletion vector, "" without one.
+	DV string
+
+	origin origin
+}
+
+// FileAdd is a file with its add action.
+type FileAdd struct {
+	File
 	Add *action.Add
 }
 

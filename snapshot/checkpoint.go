@@ -131,21 +131,30 @@ func (c *checkpointFile) readPartState(ctx context.Context, st store.Store, info
 	return nil
 }
 
+// numberedAdd is an add of a checkpoint and the number of its row, counted through
+// all parts.
+type numberedAdd struct {
+	add    *action.Add
+	number int64
+}
+
 // files yields the live files of the checkpoint.
-func (c *checkpointFile) files(ctx context.Context, st store.Store) iter.Seq2[*action.Add, error] {
-	return func(yield func(*action.Add, error) bool) {
+func (c *checkpointFile) files(ctx context.Context, st store.Store) iter.Seq2[numberedAdd, error] {
+	return func(yield func(numberedAdd, error) bool) {
+		first := int64(0)
 		for _, info := range c.parts {
-			if !c.partFiles(ctx, st, info, yield) {
+			if !c.partFiles(ctx, st, info, &first, yield) {
 				return
 			}
 		}
 	}
 }
 
-// partFiles yields the files of one part; false when it is all over.
-func (c *checkpointFile) partFiles(ctx context.Context, st store.Store, info store.Info, yield func(*action.Add, error) bool) bool {
+// partFiles yields the files of one part, whose first row has the number
+// first, which it advances; false when it is all over.
+func (c *checkpointFile) partFiles(ctx context.Context, st store.Store, info store.Info, first *int64, yield func(numberedAdd, error) bool) bool {
 	fail := func(err error) bool {
-		yield(nil, failCheckpoint(err, c.version, info.Name))
+		yield(numberedAdd{}, failCheckpoint(err, c.version, info.Name))
 		return false
 	}
 	if path.Ext(info.Name) == ".json" {
@@ -161,19 +170,21 @@ func (c *checkpointFile) partFiles(ctx context.Context, st store.Store, info sto
 			if err != nil {
 				return fail(err)
 			}
-			for _, add := range adds {
-				if !yield(add, nil) {
+			for _, row := range adds {
+				row.number += *first
+				if !yield(row, nil) {
 					return false
 				}
 			}
 		}
+		*first += part.file.RowGroups()[i].NumRows()
 	}
 	return true
 }
 
 // adds yields the adds of one row group in batches.
-func (p *checkpointPart) adds(ctx context.Context, rowGroup int) iter.Seq2[[]*action.Add, error] {
-	return func(yield func([]*action.Add, error) bool) {
+func (p *checkpointPart) adds(ctx context.Context, rowGroup int) iter.Seq2[[]numberedAdd, error] {
+	return func(yield func([]numberedAdd, error) bool) {
 		if err := p.checkClassic(rowGroup); err != nil {
 			yield(nil, err)
 			return

@@ -214,8 +214,9 @@ type addBatches struct {
 	part    *checkpointPart
 	columns *rowGroupColumns
 	adds    *addColumns
-	left    int64
-	err     error
+	// row is the number of the next row, left how many there are.
+	row, left int64
+	err       error
 }
 
 func (p *checkpointPart) newAddBatches(rowGroup int) *addBatches {
@@ -235,15 +236,15 @@ func (p *checkpointPart) newAddBatches(rowGroup int) *addBatches {
 }
 
 // next returns the adds among the next rows, nil at the end.
-func (b *addBatches) next() ([]*action.Add, error) {
+func (b *addBatches) next() ([]numberedAdd, error) {
 	if b.err != nil || b.left <= 0 {
 		return nil, b.err
 	}
 	rows := min(b.left, addBatch)
 	b.left -= rows
-	adds := make([]*action.Add, 0, rows)
+	adds := make([]numberedAdd, 0, rows)
 	err := guard(func() error {
-		for range rows {
+		for number := b.row; number < b.row+rows; number++ {
 			add, err := b.adds.row()
 			if err != nil {
 				return err
@@ -254,10 +255,11 @@ func (b *addBatches) next() ([]*action.Add, error) {
 			if b.part.budget -= addBytes(add); b.part.budget < 0 {
 				return errInflated
 			}
-			adds = append(adds, add)
+			adds = append(adds, numberedAdd{add, number})
 		}
 		return nil
 	})
+	b.row += rows
 	return adds, err
 }
 

@@ -138,7 +138,7 @@ func indexFiles(adds []*action.Add, h *header, root string) ([]metacache.File, e
 	out := make([]metacache.File, 0, len(adds))
 	at := make(map[string]int, len(adds))
 	for _, add := range adds {
-		f, err := indexFile(add, h, root)
+		f, err := indexFile(add, fromCommit(h.version), h, root)
 		if err != nil {
 			return nil, err
 		}
@@ -153,16 +153,16 @@ func indexFiles(adds []*action.Add, h *header, root string) ([]metacache.File, e
 }
 
 // indexFile makes the index entry of an add.
-func indexFile(add *action.Add, h *header, root string) (metacache.File, error) {
+func indexFile(add *action.Add, from origin, h *header, root string) (metacache.File, error) {
 	if add.Size < 0 {
 		return metacache.File{}, fault.New(ErrCorrupt, "an add has the size %d", add.Size).
 			AtVersion(h.version).InFile(add.Path)
 	}
-	encoded, err := action.Encode(add)
-	if err != nil {
-		return metacache.File{}, err
-	}
 	canonical := CanonicalPath(add.Path, root)
+	raw := add.Path
+	if raw == canonical {
+		raw = ""
+	}
 	return metacache.File{
 		Key: metacache.Key{
 			Dir:  PartitionDir(h.shape.partitions, add.PartitionValues),
@@ -172,20 +172,7 @@ func indexFile(add *action.Add, h *header, root string) (metacache.File, error) 
 		DV:      add.DVID(),
 		Size:    add.Size,
 		ModTime: modTime(add).UnixMilli(),
-		Records: add.NumRecords(),
-		Add:     encoded,
+		Raw:     raw,
+		Origin:  uint64(from),
 	}, nil
-}
-
-// decodeAdd undoes the encoding of indexFile.
-func decodeAdd(encoded []byte) (*action.Add, error) {
-	a, err := action.Decode(encoded)
-	if err != nil {
-		return nil, err
-	}
-	add, ok := a.(*action.Add)
-	if !ok {
-		return nil, errors.New("index entry is no add")
-	}
-	return add, nil
 }

@@ -94,8 +94,8 @@ func (s *Snapshot) fileEntries(ctx context.Context, dir, after string) iter.Seq2
 
 func (s *Snapshot) yieldGroup(group []metacache.File, from int, yield func(DirEntry, error) bool) bool {
 	for i := from; i < len(group); i++ {
-		f, err := s.show(group, i)
-		if !yield(DirEntry{Name: f.Name, File: &f}, err) || err != nil {
+		f := s.show(group, i)
+		if !yield(DirEntry{Name: f.Name, File: &f}, nil) {
 			return false
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Snapshot) yieldGroup(group []metacache.File, from int, yield func(DirEn
 }
 
 // show makes the File of a group's member.
-func (s *Snapshot) show(group []metacache.File, at int) (File, error) {
+func (s *Snapshot) show(group []metacache.File, at int) File {
 	f := group[at]
 	name := f.Name
 	if len(group) > 1 {
@@ -137,8 +137,8 @@ func (s *Snapshot) Lookup(ctx context.Context, dir, name string) (DirEntry, erro
 	if err != nil {
 		return DirEntry{}, err
 	}
-	f, err := s.show(group, at)
-	return DirEntry{Name: name, File: &f}, err
+	f := s.show(group, at)
+	return DirEntry{Name: name, File: &f}, nil
 }
 
 // find resolves the listed name of a file that shares its visible name: the

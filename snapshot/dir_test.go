@@ -74,14 +74,14 @@ func TestCollidingNamesAreAllListedAndFound(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range listed {
 		e, err := s.Lookup(ctx, "", name)
-		if err != nil || e.File == nil || e.File.Name != name || seen[e.File.Add.Path] {
+		if err != nil || e.File == nil || e.File.Name != name || seen[e.File.Path] {
 			t.Errorf("lookup of %q: %+v, %v", name, e, err)
 			continue
 		}
-		seen[e.File.Add.Path] = true
-		byPath, ok, err := s.ByPath(ctx, e.File.Add.Path)
+		seen[e.File.Path] = true
+		byPath, ok, err := s.ByPath(ctx, e.File.Path)
 		if err != nil || !ok || byPath.Name != name {
-			t.Errorf("by path %q is %q, %v", e.File.Add.Path, byPath.Name, err)
+			t.Errorf("by path %q is %q, %v", e.File.Path, byPath.Name, err)
 		}
 		if byID, err := s.Table().FileByID(ctx, e.File.ID); err != nil || byID.Name != name {
 			t.Errorf("by id %q is %q, %v", name, byID.Name, err)
@@ -130,10 +130,10 @@ func TestListingOfRandomNamesMatchesLookup(t *testing.T) {
 		found := map[string]bool{}
 		for i, name := range all {
 			e, err := s.Lookup(context.Background(), "", name)
-			if err != nil || e.File == nil || found[e.File.Add.Path] {
+			if err != nil || e.File == nil || found[e.File.Path] {
 				t.Fatalf("lookup of %q among %q: %v, %v", name, all, e, err)
 			}
-			found[e.File.Add.Path] = true
+			found[e.File.Path] = true
 			if got := names(t, s, "", name); !slices.Equal(got, all[i+1:]) {
 				t.Fatalf("after %q: %q, want %q", name, got, all[i+1:])
 			}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"github.com/deltafs/deltafs/internal/action"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,7 +140,7 @@ func paths(t *testing.T, table *Table, v int64) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, f.Add.Path)
+		out = append(out, f.Path)
 	}
 	slices.Sort(out)
 	return strings.Join(out, " ")
@@ -163,4 +164,14 @@ func names(t *testing.T, s *Snapshot, dir, after string) []string {
 		out = append(out, e.Name)
 	}
 	return out
+}
+
+// addOf returns the add of a file.
+func addOf(t *testing.T, s *Snapshot, f File) *action.Add {
+	t.Helper()
+	adds, err := s.Adds(context.Background(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adds[0]
 }

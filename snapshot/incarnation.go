@@ -321,16 +321,24 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 func (r *fileReplay) checkpointFiles(ctx context.Context, c *checkpointFile, h *header) fileSeq {
 	return func(yield func(metacache.File, error) bool) {
 		root := r.table.store.Root()
-		for add, err := range c.files(ctx, r.table.store) {
+		for row, err := range c.files(ctx, r.table.store) {
 			var f metacache.File
 			if err == nil {
-				f, err = indexFile(add, h, root)
+				f, err = indexRow(c, row, h, root)
 			}
 			if !yield(f, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+func indexRow(c *checkpointFile, row numberedAdd, h *header, root string) (metacache.File, error) {
+	from, err := fromCheckpoint(c.version, row.number)
+	if err != nil {
+		return metacache.File{}, err
+	}
+	return indexFile(row.add, from, h, root)
 }
 
 func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {

@@ -34,7 +34,7 @@ func (t *Table) Open(ctx context.Context, f File) (Reader, error) {
 func SizeChanged(f File, r Reader) bool { return r.Content().Size != f.Size }
 
 func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
-	if f.Add.DeletionVector != nil && readerFeature(deletionVectorsFeature) != supported {
+	if f.DV != "" && readerFeature(deletionVectorsFeature) != supported {
 		return nil, refuseFeatures([]string{deletionVectorsFeature})
 	}
 	object, err := t.openObject(ctx, f)
@@ -42,7 +42,7 @@ func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
 	case errors.Is(err, store.ErrNotExist):
 		return nil, t.explainGone(ctx, f, err)
 	case errors.Is(err, store.ErrOutside):
-		return nil, fault.Wrap(ErrOutside, err, "the file lies outside the table").InFile(f.Add.Path)
+		return nil, fault.Wrap(ErrOutside, err, "the file lies outside the table").InFile(f.Path)
 	case err != nil:
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
 // openObject opens the file at its decoded path. Old writers did not encode
 // paths, so where nothing is there the raw path is tried.
 func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
-	canonical := CanonicalPath(f.Add.Path, t.store.Root())
+	canonical := CanonicalPath(f.Path, t.store.Root())
 	name, err := storeName(canonical)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
 	if !errors.Is(err, store.ErrNotExist) {
 		return object, err
 	}
-	raw := path.Clean(f.Add.Path)
-	if _, _, absolute := splitScheme(f.Add.Path); absolute || raw == name {
+	raw := path.Clean(f.Path)
+	if _, _, absolute := splitScheme(f.Path); absolute || raw == name {
 		return nil, err
 	}
 	if raw, rawErr := storeName(raw); rawErr == nil {
@@ -84,12 +84,12 @@ func (t *Table) noteSize(f File, size int64) {
 	defer t.mu.Unlock()
 	t.sizes[f.ID] = size
 	t.log.Warn("a data file has another size than the log says", "op", "open", "table", t.name,
-		"version", f.Version, "path", f.Add.Path, "logged", f.Add.Size, "found", size)
+		"version", f.Version, "path", f.Path, "logged", f.Size, "found", size)
 }
 
 // explainGone says who may have deleted the file.
 func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
-	e := fault.Wrap(ErrFileGone, cause, "the log names the file but it is not there").AtVersion(f.Version).InFile(f.Add.Path)
+	e := fault.Wrap(ErrFileGone, cause, "the log names the file but it is not there").AtVersion(f.Version).InFile(f.Path)
 	life, err := t.current()
 	if err != nil {
 		return e
@@ -98,7 +98,7 @@ func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
 		return e.WithHint("the table was vacuumed in version %d; only versions from then on are sure to be complete", trace.version)
 	}
 	retention := life.retention(ctx)
-	if age := time.Since(time.UnixMilli(f.Add.ModificationTime)); age > retention {
+	if age := time.Since(f.ModTime); age > retention {
 		return e.WithHint("the file is older than the table's retention of %s, so VACUUM may have deleted it", retention)
 	}
 	return e.WithHint("restore the file, or read another version")

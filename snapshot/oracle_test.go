@@ -321,17 +321,20 @@ func checkVersion(t *testing.T, table *Table, want oracleVersion) {
 // tree with the flat list.
 func checkFiles(t *testing.T, s *Snapshot, want oracleVersion) {
 	t.Helper()
-	got := map[string]File{}
-	for f, err := range s.Files(context.Background()) {
+	got := map[string]FileAdd{}
+	for f, err := range s.AllAdds(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[decodePath(f.Add.Path)] = f
+		if f.Add.Path != f.Path || f.Add.DVID() != f.DV {
+			t.Errorf("version %d: the add of %q is that of %q", s.Version(), f.Path, f.Add.Path)
+		}
+		got[decodePath(f.Path)] = f
 	}
 	tree := 0
 	walkTree(t, s, "", func(f *File) {
 		tree++
-		if flat, ok := got[decodePath(f.Add.Path)]; !ok || flat.Name != f.Name || flat.Dir != f.Dir || flat.ID != f.ID {
+		if flat, ok := got[decodePath(f.Path)]; !ok || flat.Name != f.Name || flat.Dir != f.Dir || flat.ID != f.ID {
 			t.Errorf("version %d: the tree shows %s/%s, the list %s/%s", s.Version(), f.Dir, f.Name, flat.Dir, flat.Name)
 		}
 	})
@@ -349,8 +352,8 @@ func checkFiles(t *testing.T, s *Snapshot, want oracleVersion) {
 		if w.Path == "" {
 			continue
 		}
-		if f.Add.Path != w.Path || f.Size != w.Size {
-			t.Errorf("version %d: %q with %d bytes, want %q with %d", s.Version(), f.Add.Path, f.Size, w.Path, w.Size)
+		if f.Path != w.Path || f.Size != w.Size {
+			t.Errorf("version %d: %q with %d bytes, want %q with %d", s.Version(), f.Path, f.Size, w.Path, w.Size)
 		}
 		for k, v := range w.PartitionValues {
 			if g := f.Add.PartitionValues[k]; (g == nil) != (v == nil) || (g != nil && *g != *v) {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -22,6 +23,31 @@ func sliceSeq(files []metacache.File) fileSeq {
 // rearrange indexes a commit that changes the partition columns: the files
 // that stay appear in other directories, so the version is loaded as a whole.
 func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) error {
+	staying, err := r.staying(ctx, base, c)
+	if err != nil {
+		return err
+	}
+	return r.index.Load(ctx, c.header.version, func(yield func(metacache.File, error) bool) {
+		for window := range slices.Chunk(staying, addWindow) {
+			adds, err := r.adds(ctx, window)
+			if err != nil {
+				yield(metacache.File{}, err)
+				return
+			}
+			for i, add := range adds {
+				f, err := indexFile(add, window[i].origin, c.header, r.table.store.Root())
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+		sliceSeq(c.added)(yield)
+	})
+}
+
+// staying returns the files of base that the commit neither removes nor
+// replaces.
+func (r *fileReplay) staying(ctx context.Context, base *header, c *change) ([]File, error) {
 	replaced := make(map[string]bool, len(c.added))
 	for _, f := range c.added {
 		replaced[f.Path] = true
@@ -30,27 +56,14 @@ func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) err
 	for _, g := range c.gone {
 		gone[g] = true
 	}
-	return r.index.Load(ctx, c.header.version, func(yield func(metacache.File, error) bool) {
-		for f, err := range r.index.Files(ctx, base.version) {
-			if err == nil && (replaced[f.Path] || gone[metacache.Gone{Path: f.Path, DV: f.DV}]) {
-				continue
-			}
-			if err == nil {
-				f, err = r.moved(f, c.header)
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
+	var out []File
+	for f, err := range r.index.Files(ctx, base.version) {
+		if err != nil {
+			return nil, err
 		}
-		sliceSeq(c.added)(yield)
-	})
-}
-
-// moved returns the entry under the layout of h.
-func (r *fileReplay) moved(f metacache.File, h *header) (metacache.File, error) {
-	add, err := decodeAdd(f.Add)
-	if err != nil {
-		return f, err
+		if !replaced[f.Path] && !gone[metacache.Gone{Path: f.Path, DV: f.DV}] {
+			out = append(out, r.file(f, f.Name, base.version))
+		}
 	}
-	return indexFile(add, h, r.table.store.Root())
+	return out, nil
 }

@@ -1,10 +1,12 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
@@ -214,18 +216,15 @@ func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error)
 			return live, nil
 		}
 	}
-	return life.file(f, f.Name, life.log().latest)
+	return life.file(f, f.Name, life.log().latest), nil
 }
 
 // file makes a File of an index entry shown under a name.
-func (n *incarnation) file(f metacache.File, shown string, version int64) (File, error) {
-	add, err := decodeAdd(f.Add)
-	if err != nil {
-		return File{}, err
-	}
+func (n *incarnation) file(f metacache.File, shown string, version int64) File {
 	out := File{
 		ID: n.idBase + f.ID, Dir: f.Dir, Name: shown, Version: version,
-		Size: f.Size, ModTime: modTime(add), Add: add,
+		Size: f.Size, ModTime: time.UnixMilli(f.ModTime).UTC(),
+		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, origin: origin(f.Origin),
 	}
 	t := n.table
 	t.mu.Lock()
@@ -233,7 +232,7 @@ func (n *incarnation) file(f metacache.File, shown string, version int64) (File,
 	if size, ok := t.sizes[out.ID]; ok {
 		out.Size = size
 	}
-	return out, nil
+	return out
 }
 
 // semaphore is a mutex that can be waited for with a context.

@@ -111,8 +111,7 @@ func (s *Snapshot) Files(ctx context.Context) iter.Seq2[File, error] {
 				return
 			}
 			for i := range group {
-				f, err := s.show(group, i)
-				if !yield(f, err) || err != nil {
+				if !yield(s.show(group, i), nil) {
 					return
 				}
 			}
@@ -137,8 +136,7 @@ func (s *Snapshot) ByPath(ctx context.Context, path string) (File, bool, error) 
 	}
 	for i := range group {
 		if group[i].Path == canonical {
-			f, err := s.show(group, i)
-			return f, err == nil, err
+			return s.show(group, i), true, nil
 		}
 	}
 	return File{}, false, nil

@@ -20,6 +20,7 @@ type view interface {
 	Dir(ctx context.Context, dir, after string) iter.Seq2[snapshot.DirEntry, error]
 	Lookup(ctx context.Context, dir, name string) (snapshot.DirEntry, error)
 	ByPath(ctx context.Context, path string) (snapshot.File, bool, error)
+	Adds(ctx context.Context, files ...snapshot.File) ([]*action.Add, error)
 }
 
 // backend is what Live needs of the table below it: its versions, the

@@ -35,6 +35,7 @@ type fakeBack struct {
 	specs    []*TxnSpec
 	objects  int
 	nextID   metacache.FileID
+	adds     map[metacache.FileID]*action.Add
 	judged   int
 	// shown lags behind the log until Refresh.
 	shown int
@@ -62,7 +63,7 @@ const fakeTail = "foot" + "PAR1"
 func fakeFile(payload string) []byte { return []byte("PAR1" + payload + fakeTail) }
 
 func newFakeBack(t *testing.T, columns ...string) *fakeBack {
-	b := &fakeBack{root: t.TempDir()}
+	b := &fakeBack{root: t.TempDir(), adds: map[metacache.FileID]*action.Add{}}
 	for _, c := range columns {
 		b.fields = append(b.fields, snapshot.Field{Name: c, Type: &snapshot.Primitive{Name: "string"}, Nullable: true})
 	}
@@ -184,7 +185,7 @@ func (r *fakeReader) File() *os.File { return r.file }
 func (r *fakeReader) Close() error   { return r.file.Close() }
 
 func (b *fakeBack) OpenFile(ctx context.Context, f snapshot.File) (committedReader, error) {
-	return b.OpenObject(ctx, f.Add.Path)
+	return b.OpenObject(ctx, f.Path)
 }
 
 func (b *fakeBack) Holds(ctx context.Context, addPath string, since int64) (bool, bool, error) {
@@ -225,7 +226,7 @@ func (b *fakeBack) commit(spec *TxnSpec) (int64, error) {
 	last := b.versions[len(b.versions)-1]
 	if !spec.BlindAppend() {
 		for _, read := range spec.ReadFiles {
-			if !slices.ContainsFunc(last.files, func(f snapshot.File) bool { return f.Add.Path == read }) {
+			if !slices.ContainsFunc(last.files, func(f snapshot.File) bool { return f.Path == read }) {
 				return 0, fault.New(ErrConflict, "%s is gone", read)
 			}
 		}
@@ -233,16 +234,17 @@ func (b *fakeBack) commit(spec *TxnSpec) (int64, error) {
 	next := &fakeView{back: b, version: last.version + 1, meta: last.meta, files: slices.Clone(last.files)}
 	for _, a := range spec.Actions {
 		if r, ok := a.(*action.Remove); ok {
-			next.files = slices.DeleteFunc(next.files, func(f snapshot.File) bool { return f.Add.Path == r.Path })
+			next.files = slices.DeleteFunc(next.files, func(f snapshot.File) bool { return f.Path == r.Path })
 		}
 	}
 	for _, a := range spec.Actions {
 		if add, ok := a.(*action.Add); ok {
-			next.files = slices.DeleteFunc(next.files, func(f snapshot.File) bool { return f.Add.Path == add.Path })
+			next.files = slices.DeleteFunc(next.files, func(f snapshot.File) bool { return f.Path == add.Path })
 			b.nextID++
+			b.adds[b.nextID] = add
 			next.files = append(next.files, snapshot.File{
 				ID: b.nextID, Dir: snapshot.PartitionDir(b.fields, add.PartitionValues), Name: *add.Tags[snapshot.TagName],
-				Size: add.Size, ModTime: time.UnixMilli(add.ModificationTime), Add: add,
+				Size: add.Size, ModTime: time.UnixMilli(add.ModificationTime), Path: add.Path,
 			})
 		}
 	}
@@ -269,7 +271,7 @@ func (b *fakeBack) contents(t *testing.T) map[string]string {
 	defer b.mu.Unlock()
 	out := map[string]string{}
 	for _, f := range b.versions[len(b.versions)-1].files {
-		data, err := os.ReadFile(filepath.Join(b.root, f.Add.Path))
+		data, err := os.ReadFile(filepath.Join(b.root, f.Path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,11 +346,21 @@ func (v *fakeView) Lookup(ctx context.Context, dir, name string) (snapshot.DirEn
 
 func (v *fakeView) ByPath(ctx context.Context, path string) (snapshot.File, bool, error) {
 	for _, f := range v.files {
-		if f.Add.Path == path {
+		if f.Path == path {
 			return f, true, nil
 		}
 	}
 	return snapshot.File{}, false, nil
+}
+
+func (v *fakeView) Adds(ctx context.Context, files ...snapshot.File) ([]*action.Add, error) {
+	v.back.mu.Lock()
+	defer v.back.mu.Unlock()
+	out := make([]*action.Add, len(files))
+	for i, f := range files {
+		out[i] = v.back.adds[f.ID]
+	}
+	return out, nil
 }
 
 var errDisk = errors.New("disk failed")

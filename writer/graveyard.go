@@ -33,7 +33,7 @@ func newGraveyard() graveyard { return graveyard{files: map[key]goneFile{}} }
 // bury remembers the files, except own ones, which this mount removed.
 func (g *graveyard) bury(files []snapshot.File, own func(addPath string) bool, until time.Time) {
 	for _, f := range files {
-		if own(f.Add.Path) {
+		if own(f.Path) {
 			continue
 		}
 		k := key{f.Dir, f.Name}

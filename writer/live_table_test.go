@@ -87,12 +87,13 @@ func TestClosingACompleteFileAppendsItToTheTable(t *testing.T) {
 	if _, err := r.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("other bytes than were written, %v", err)
 	}
-	if !strings.Contains(n.File.Add.Stats, `"numRecords":3`) || *n.File.Add.Tags[snapshot.TagName] != "sales.parquet" {
-		t.Errorf("add is %+v", n.File.Add)
+	add := addOf(t, table, n.File)
+	if !strings.Contains(add.Stats, `"numRecords":3`) || *add.Tags[snapshot.TagName] != "sales.parquet" {
+		t.Errorf("add is %+v", add)
 	}
 	info, err := r.File().Stat()
-	if err != nil || info.ModTime().UnixMilli() != n.File.Add.ModificationTime {
-		t.Errorf("modificationTime %d is not the file's", n.File.Add.ModificationTime)
+	if err != nil || info.ModTime().UnixMilli() != add.ModificationTime {
+		t.Errorf("modificationTime %d is not the file's", add.ModificationTime)
 	}
 	if err := w.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -198,9 +199,10 @@ func TestDroppedFileGetsTheValuesOfItsDirectory(t *testing.T) {
 		if err != nil || n.File == nil {
 			t.Fatalf("%s: %+v, %v", name, n, err)
 		}
-		got, ok := n.File.Add.PartitionValues["k"]
+		values := addOf(t, table, n.File).PartitionValues
+		got, ok := values["k"]
 		if !ok || (got == nil) != (want == nil) || got != nil && *got != *want {
-			t.Errorf("%s: partition values are %v", name, n.File.Add.PartitionValues)
+			t.Errorf("%s: partition values are %v", name, values)
 		}
 		r, err := table.Open(ctx, *n.File)
 		if err != nil {
@@ -291,7 +293,7 @@ func TestInterruptedCommitIsFoundInTheLog(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		lockFile: "", "s1": "committed bytes", "s2": "other bytes",
-		"s1.json": `{"dir":"","name":"x.parquet","state":"publishing","object":"` + n.File.Add.Path + `","path":"` + n.File.Add.Path + `","base":0}`,
+		"s1.json": `{"dir":"","name":"x.parquet","state":"publishing","object":"` + n.File.Path + `","path":"` + n.File.Path + `","base":0}`,
 		"s2.json": `{"dir":"","name":"y.parquet","state":"publishing","object":"part-none.parquet","path":"part-none.parquet","base":0}`,
 	} {
 		if err := os.WriteFile(filepath.Join(mount, name), []byte(text), 0o644); err != nil {
@@ -307,7 +309,7 @@ func TestInterruptedCommitIsFoundInTheLog(t *testing.T) {
 	if err != nil || len(rejected) != 1 || rejected[0].Wanted != "y.parquet" {
 		t.Errorf("rejected are %+v, %v", rejected, err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, n.File.Add.Path)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, n.File.Path)); err != nil {
 		t.Errorf("a data file of version 1: %v", err)
 	}
 }
@@ -331,4 +333,18 @@ func TestJoinedFilesAreRefusedAtTheWriteThatJoinsThem(t *testing.T) {
 	if w.Live().Version() != 0 {
 		t.Errorf("version %d", w.Live().Version())
 	}
+}
+
+// addOf returns the add of a committed file.
+func addOf(t *testing.T, table *snapshot.Table, f *snapshot.File) *action.Add {
+	t.Helper()
+	s, err := table.At(context.Background(), table.Latest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	adds, err := s.Adds(context.Background(), *f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adds[0]
 }

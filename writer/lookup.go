@@ -82,7 +82,7 @@ func (l *Live) lookupCommitted(ctx context.Context, v view, p place, name string
 		child := p.child(v, name)
 		return Node{Dir: &child.shown}, nil
 	}
-	if err == nil && !l.isHidden(entry.File.Add.Path) {
+	if err == nil && !l.isHidden(entry.File.Path) {
 		return Node{File: entry.File}, nil
 	}
 	switch {
@@ -162,7 +162,7 @@ func (l *Live) existsCommitted(ctx context.Context, v view, p place, name string
 		child := p.child(v, name)
 		return Node{Dir: &child.shown}, true, nil
 	}
-	if err == nil && !l.isHidden(entry.File.Add.Path) {
+	if err == nil && !l.isHidden(entry.File.Path) {
 		return Node{File: entry.File}, true, nil
 	}
 	if err != nil && !errors.Is(err, snapshot.ErrNotExist) {
@@ -217,7 +217,7 @@ func (l *Live) committedEntry(p place, e snapshot.DirEntry) (Entry, bool) {
 		path := joinPath(p.shown, e.Name)
 		return Entry{Name: e.Name, Node: Node{Dir: &path}}, true
 	}
-	if l.isHidden(e.File.Add.Path) {
+	if l.isHidden(e.File.Path) {
 		return Entry{}, false
 	}
 	return Entry{Name: e.Name, Node: Node{File: e.File, Private: l.contested(p.key(e.Name))}}, true

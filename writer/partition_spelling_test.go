@@ -65,7 +65,8 @@ func TestPartitionsKeepTheSpellingOfTheirWriter(t *testing.T) {
 		old.PartitionValues = map[string]*string{"k": &c.value}
 		dir := t.TempDir()
 		localTable(t, dir, actions{testProtocol(1, 2), meta, old})
-		w, err := Open(ctx, openTable(t, dir), Options{})
+		table := openTable(t, dir)
+		w, err := Open(ctx, table, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,7 @@ func TestPartitionsKeepTheSpellingOfTheirWriter(t *testing.T) {
 			continue
 		}
 		n, err := l.Lookup(ctx, Caller{PID: 1}, c.dir, "new.parquet")
-		if err != nil || n.File == nil || *n.File.Add.PartitionValues["k"] != c.value {
+		if err != nil || n.File == nil || *addOf(t, table, n.File).PartitionValues["k"] != c.value {
 			t.Errorf("%s %s: the dropped file is %+v, %v", c.kind, c.value, n.File, err)
 		}
 		for _, name := range []string{"old.parquet", "new.parquet"} {

@@ -159,7 +159,7 @@ func TestOneOfTwoReplacementsWins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		live = append(live, f.Add.Path)
+		live = append(live, f.Path)
 	}
 	if want := []string{fmt.Sprintf("new-%d.parquet", winner)}; !slices.Equal(live, want) {
 		t.Errorf("files %v, want %v", live, want)

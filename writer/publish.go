@@ -25,7 +25,11 @@ func (l *Live) judge(ctx context.Context, f *os.File, size int64, b binding) (*v
 	p := b.place
 	if b.replaces != nil && !p.full() {
 		// The name of an odd directory says nothing; the old file does.
-		p.values, p.fields, p.next, p.scratch = b.replaces.Add.PartitionValues, v.PartitionFields(), nil, false
+		old, err := v.Adds(ctx, *b.replaces)
+		if err != nil {
+			return nil, err
+		}
+		p.values, p.fields, p.next, p.scratch = old[0].PartitionValues, v.PartitionFields(), nil, false
 	}
 	verdict, err := l.back.Judge(ctx, v, f, size, p)
 	if err != nil {
@@ -105,6 +109,8 @@ type publication struct {
 	s       *Staged
 	b       binding
 	removes []unlinked
+	// values are the partition values, never nil.
+	values map[string]*string
 	// object and addPath are set once the bytes are published.
 	object, addPath string
 	modified        int64
@@ -121,12 +127,20 @@ func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
 		return nil, err
 	}
 	spec := &TxnSpec{Operation: "WRITE"}
+	if p.values = p.b.place.values; p.values == nil {
+		p.values = map[string]*string{}
+	}
 	if p.b.replaces != nil {
 		old, err := p.live.current(ctx, v, *p.b.replaces)
 		if err != nil {
 			return nil, err
 		}
-		spec.remove(old.Add)
+		if err := spec.remove(ctx, v, old); err != nil {
+			return nil, err
+		}
+		if !p.b.place.full() {
+			p.values = spec.Actions[0].(*action.Remove).PartitionValues
+		}
 	}
 	removes := p.removes
 	if p.b.drops != nil {
@@ -136,8 +150,8 @@ func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, u := range left {
-		spec.remove(u.file.Add)
+	if err := spec.remove(ctx, v, filesOf(left)...); err != nil {
+		return nil, err
 	}
 	if len(spec.Actions) > 0 {
 		spec.Parameters = overwriteParameters(v)
@@ -235,7 +249,7 @@ func (p *publication) add(v *verdict) *action.Add {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	a := &action.Add{
-		Path: p.addPath, PartitionValues: p.values(), Size: p.s.size, ModificationTime: p.modified,
+		Path: p.addPath, PartitionValues: p.values, Size: p.s.size, ModificationTime: p.modified,
 		DataChange: true, Stats: v.Stats, Tags: map[string]*string{snapshot.TagName: &name},
 	}
 	if p.s.timeSet {
@@ -243,18 +257,6 @@ func (p *publication) add(v *verdict) *action.Add {
 		a.Tags[snapshot.TagModTime] = &when
 	}
 	return a
-}
-
-// values are the partition values, never nil.
-func (p *publication) values() map[string]*string {
-	values := p.b.place.values
-	if p.b.replaces != nil && !p.b.place.full() {
-		values = p.b.replaces.Add.PartitionValues
-	}
-	if values == nil {
-		values = map[string]*string{}
-	}
-	return values
 }
 
 // undo takes the data file back after a commit that surely failed. When the
@@ -280,7 +282,7 @@ func (p *publication) undo(ctx context.Context, cause error) {
 // what was wanted, and nothing is committed.
 func (l *Live) sealUnchanged(s *Staged, b binding) {
 	old := *b.replaces
-	l.seal(s, b, 0, old.Add.Path, func(ctx context.Context) (committedReader, error) {
+	l.seal(s, b, 0, old.Path, func(ctx context.Context) (committedReader, error) {
 		return l.back.OpenFile(ctx, old)
 	})
 }

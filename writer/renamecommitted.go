@@ -41,7 +41,7 @@ func (l *Live) renameCommitted(ctx context.Context, f snapshot.File, m move, noR
 // current returns the file as the version holds it. ErrConflict if another
 // writer changed or removed it.
 func (l *Live) current(ctx context.Context, v view, f snapshot.File) (snapshot.File, error) {
-	now, ok, err := v.ByPath(ctx, f.Add.Path)
+	now, ok, err := v.ByPath(ctx, f.Path)
 	if err == nil && (!ok || now.ID != f.ID) {
 		err = l.fault(ErrConflict, joinPath(f.Dir, f.Name), "another writer changed or removed the file since it was opened").
 			WithHint("look at what is there now, and do it again")
@@ -57,9 +57,13 @@ func (l *Live) retag(ctx context.Context, f snapshot.File, m move) error {
 		if err != nil {
 			return nil, err
 		}
-		add := *now.Add
+		adds, err := v.Adds(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		add := *adds[0]
 		add.DataChange = false
-		add.Tags = renamed(now.Add, m.newName)
+		add.Tags = renamed(adds[0], m.newName)
 		return &TxnSpec{
 			Operation: "Manual Update", Parameters: map[string]any{}, Metrics: map[string]string{},
 			ReadFiles: []string{add.Path}, Actions: []action.Action{&add},
@@ -133,9 +137,15 @@ func (l *Live) relinkSpec(ctx context.Context, now view, f snapshot.File, target
 		if err != nil {
 			return nil, err
 		}
-		spec.remove(live.Add)
+		if err := spec.remove(ctx, now, live); err != nil {
+			return nil, err
+		}
 	}
-	tags := renamed(f.Add, m.newName)
+	old, err := now.Adds(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	tags := renamed(old[0], m.newName)
 	if tags[snapshot.TagModTime] == nil {
 		when := f.ModTime.UTC().Format(time.RFC3339Nano)
 		tags[snapshot.TagModTime] = &when
@@ -181,7 +191,7 @@ func (l *Live) takeOut(ctx context.Context, f snapshot.File, m move, b binding) 
 		if err != nil {
 			return nil, err
 		}
-		return removalSpec([]unlinked{{file: now}}), nil
+		return removalSpec(ctx, v, []unlinked{{file: now}})
 	})
 	if err != nil && !errors.Is(err, ErrUnsure) {
 		l.area.drop(s.slot)

@@ -179,7 +179,7 @@ func TestLostReplacementIsBusyAndKept(t *testing.T) {
 	k := newKernel(l, 2)
 	k.run(t, "open h x.parquet trunc; write h B")
 	f, _, _ := back.versions[1].ByPath(ctx, "part-1.parquet")
-	back.foreign(t, &TxnSpec{Actions: []action.Action{f.Add.ToRemove(1, true)}})
+	back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[f.ID].ToRemove(1, true)}})
 	k.run(t, "!conflict flush h; !conflict flush h; close h")
 	if got := back.contents(t); len(got) != 0 {
 		t.Errorf("table holds %q", got)

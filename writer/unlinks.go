@@ -92,9 +92,9 @@ func (l *Live) unlinkCommitted(ctx context.Context, p place, name string, proces
 		return err
 	}
 	l.mu.Lock()
-	_, again := l.hidden[n.File.Add.Path]
+	_, again := l.hidden[n.File.Path]
 	if !again {
-		l.hidden[n.File.Add.Path] = 0
+		l.hidden[n.File.Path] = 0
 	}
 	l.gone.forget(p.key(name))
 	l.mu.Unlock()
@@ -229,7 +229,7 @@ func (l *Live) restore(files []unlinked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range files {
-		delete(l.hidden, u.file.Add.Path)
+		delete(l.hidden, u.file.Path)
 	}
 }
 
@@ -256,7 +256,7 @@ func (l *Live) commitUnlinks(ctx context.Context, files []unlinked) error {
 		if err != nil || len(left) == 0 {
 			return nil, err // other writers removed them all
 		}
-		return removalSpec(left), nil
+		return removalSpec(ctx, v, left)
 	})
 	return err
 }
@@ -270,7 +270,7 @@ func (l *Live) rewritten(ctx context.Context, u unlinked, now view) bool {
 			continue
 		}
 		for _, a := range actions {
-			if r, ok := a.(*action.Remove); ok && r.Path == u.file.Add.Path {
+			if r, ok := a.(*action.Remove); ok && r.Path == u.file.Path {
 				return !r.DataChange
 			}
 		}
@@ -280,19 +280,21 @@ func (l *Live) rewritten(ctx context.Context, u unlinked, now view) bool {
 
 // removalSpec removes files as DELETE does. The predicate would have to name
 // every file and is left empty; the removes say it all.
-func removalSpec(files []unlinked) *TxnSpec {
+func removalSpec(ctx context.Context, v view, files []unlinked) (*TxnSpec, error) {
 	var bytes int64
 	spec := &TxnSpec{Operation: "DELETE", Parameters: map[string]any{"predicate": "[]"}}
-	for _, u := range files {
-		bytes += u.file.Add.Size
-		spec.remove(u.file.Add)
+	if err := spec.remove(ctx, v, filesOf(files)...); err != nil {
+		return nil, err
+	}
+	for _, a := range spec.Actions {
+		bytes += *a.(*action.Remove).Size
 	}
 	spec.Metrics = map[string]string{
 		"numAddedFiles":   "0",
 		"numRemovedFiles": strconv.Itoa(len(files)),
 		"numRemovedBytes": strconv.FormatInt(bytes, 10),
 	}
-	return spec
+	return spec, nil
 }
 
 // stillLive returns the files that the version still holds as they were; what
@@ -301,7 +303,7 @@ func removalSpec(files []unlinked) *TxnSpec {
 func (l *Live) stillLive(ctx context.Context, v view, files []unlinked) ([]unlinked, error) {
 	var left []unlinked
 	for _, u := range files {
-		f, ok, err := v.ByPath(ctx, u.file.Add.Path)
+		f, ok, err := v.ByPath(ctx, u.file.Path)
 		switch {
 		case err != nil:
 			return nil, err
@@ -319,11 +321,26 @@ func (l *Live) stillLive(ctx context.Context, v view, files []unlinked) ([]unlin
 	return left, nil
 }
 
-// remove adds the removal of a file to the transaction, in the extended form.
-// The path is that of the log, byte by byte: engines compare it as text.
-func (s *TxnSpec) remove(add *action.Add) {
-	s.ReadFiles = append(s.ReadFiles, add.Path)
-	s.Actions = append(s.Actions, add.ToRemove(time.Now().UnixMilli(), true))
+// remove adds the removal of files of v to the transaction, in the extended
+// form. The path is that of the log, byte by byte: engines compare it as text.
+func (s *TxnSpec) remove(ctx context.Context, v view, files ...snapshot.File) error {
+	adds, err := v.Adds(ctx, files...)
+	if err != nil {
+		return err
+	}
+	for _, add := range adds {
+		s.ReadFiles = append(s.ReadFiles, add.Path)
+		s.Actions = append(s.Actions, add.ToRemove(time.Now().UnixMilli(), true))
+	}
+	return nil
+}
+
+func filesOf(files []unlinked) []snapshot.File {
+	out := make([]snapshot.File, len(files))
+	for i, u := range files {
+		out[i] = u.file
+	}
+	return out
 }
 
 const maxRebases = 20

@@ -82,7 +82,7 @@ func TestLostUnlinkComesBackAndIsReported(t *testing.T) {
 	// Another writer removed the file: what was wanted is done.
 	gone, _, _ := back.versions[2].ByPath(ctx, "part-2.parquet")
 	k.run(t, "unlink gone.parquet")
-	back.foreign(t, &TxnSpec{Actions: []action.Action{gone.Add.ToRemove(1, true)}})
+	back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[gone.ID].ToRemove(1, true)}})
 	before := back.commits()
 	k.run(t, "syncdir")
 	if len(reports) != 0 || back.commits() != before {
@@ -91,12 +91,12 @@ func TestLostUnlinkComesBackAndIsReported(t *testing.T) {
 	// Another writer moved the rows elsewhere: they must not stay by accident.
 	file, _, _ := back.versions[3].ByPath(ctx, "part-1.parquet")
 	k.run(t, "unlink compacted.parquet")
-	moved := *file.Add
+	moved := *back.adds[file.ID]
 	moved.Path, moved.DataChange = "part-1.parquet.2", false
-	if err := os.Link(filepath.Join(back.root, file.Add.Path), filepath.Join(back.root, moved.Path)); err != nil {
+	if err := os.Link(filepath.Join(back.root, file.Path), filepath.Join(back.root, moved.Path)); err != nil {
 		t.Fatal(err)
 	}
-	back.foreign(t, &TxnSpec{Actions: []action.Action{file.Add.ToRemove(1, false), &moved}})
+	back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[file.ID].ToRemove(1, false), &moved}})
 	k.run(t, "!conflict syncdir; stat compacted.parquet")
 	if len(reports) != 1 || reports[0] != "unlink compacted.parquet true" {
 		t.Errorf("reports are %q", reports)
@@ -129,7 +129,7 @@ func TestNameRemovedByAnotherWriterResolvesForAWhile(t *testing.T) {
 		put(t, l, "y.parquet", "B")
 		newKernel(l, 1).run(t, "unlink y.parquet; syncdir")
 		f, _, _ := back.versions[1].ByPath(ctx, "part-1.parquet")
-		back.foreign(t, &TxnSpec{Actions: []action.Action{f.Add.ToRemove(1, true)}})
+		back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[f.ID].ToRemove(1, true)}})
 		if err := back.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}

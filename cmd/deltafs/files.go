@@ -44,7 +44,7 @@ func showFiles(c *cli.Context) error {
 	if c.Bool("json") {
 		print, flush = filesJSON(c)
 	}
-	for f, err := range s.Files(c.Context) {
+	for f, err := range s.AllAdds(c.Context) {
 		if err != nil {
 			_ = flush()
 			return err
@@ -68,9 +68,9 @@ type fileLine struct {
 	PartitionValues map[string]*string `json:"partitionValues"`
 }
 
-func filesJSON(c *cli.Context) (print func(snapshot.File) error, flush func() error) {
+func filesJSON(c *cli.Context) (print func(snapshot.FileAdd) error, flush func() error) {
 	w := bufio.NewWriter(c.App.Writer)
-	return func(f snapshot.File) error {
+	return func(f snapshot.FileAdd) error {
 		line := fileLine{
 			Name: path.Join(f.Dir, f.Name), Path: f.Add.Path, Size: f.Size,
 			Modified: timeText(&f.ModTime), PartitionValues: f.Add.PartitionValues,
@@ -82,9 +82,9 @@ func filesJSON(c *cli.Context) (print func(snapshot.File) error, flush func() er
 	}, w.Flush
 }
 
-func filesTable(c *cli.Context) (print func(snapshot.File) error, flush func() error) {
+func filesTable(c *cli.Context) (print func(snapshot.FileAdd) error, flush func() error) {
 	out := newColumns(c.App.Writer, ">SIZE", ">ROWS", "MODIFIED", "PARTITION", "NAME")
-	return func(f snapshot.File) error {
+	return func(f snapshot.FileAdd) error {
 		count := "-"
 		if n, ok := rows(f); ok {
 			count = strconv.FormatInt(n, 10)
@@ -95,7 +95,7 @@ func filesTable(c *cli.Context) (print func(snapshot.File) error, flush func() e
 }
 
 // rows is the number of rows that readers see, if the log tells.
-func rows(f snapshot.File) (int64, bool) {
+func rows(f snapshot.FileAdd) (int64, bool) {
 	n := f.Add.NumRecords()
 	if n < 0 {
 		return 0, false

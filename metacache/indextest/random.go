@@ -29,17 +29,13 @@ func randomFile(r *rand.Rand) metacache.File {
 	}
 	f := metacache.File{
 		Key:  metacache.Key{Dir: dir, Name: name, Path: path},
-		Size: r.Int64N(1000), ModTime: r.Int64N(1 << 41), Records: r.Int64N(100),
+		Size: r.Int64N(1000), ModTime: r.Int64N(1 << 41), Origin: r.Uint64(),
 	}
 	if r.IntN(4) == 0 {
 		f.DV = fmt.Sprintf("udv%d@1", r.IntN(3))
 	}
-	if r.IntN(50) == 0 {
-		f.Records = -1
-	}
-	f.Add = fmt.Appendf(nil, `{"path":%q,"size":%d}`, path, f.Size)
-	if r.IntN(3) == 0 { // an encoded path, so that the add does not contain it
-		f.Add = fmt.Appendf(nil, `{"path":"%%70","size":%d,"stats":%d}`, f.Size, r.IntN(2))
+	if r.IntN(3) == 0 {
+		f.Raw = "%70" + path[1:]
 	}
 	return f
 }

@@ -46,7 +46,7 @@ func file(dir, name string) metacache.File {
 	if dir != "" {
 		path = dir + "/" + name
 	}
-	return metacache.File{Key: metacache.Key{Dir: dir, Name: name, Path: path}, Size: 10, Records: 1, Add: []byte(`{"path":"` + path + `"}`)}
+	return metacache.File{Key: metacache.Key{Dir: dir, Name: name, Path: path}, Size: 10, Origin: 1 << 60}
 }
 
 func gone(f metacache.File) metacache.Gone { return metacache.Gone{Path: f.Path, DV: f.DV} }
@@ -172,9 +172,9 @@ func testRemoveByDV(t *testing.T, open func(*testing.T) metacache.Index) {
 func testReAdd(t *testing.T, open func(*testing.T) metacache.Index) {
 	f := file("d", "x")
 	x, h := start(t, open, f, file("d", "y"))
-	f.Records, f.Add = 7, []byte(`{"path":"d/x","stats":"{}"}`)
+	f.Size, f.Origin = 7, 3
 	step(t, x, h, commit{added: []metacache.File{f}})
-	f.Add = []byte(`{"path":"d/x","stats":""}`)
+	f.Raw = "d/%78"
 	step(t, x, h, commit{added: []metacache.File{f}})
 	f.Dir, f.Name = "e", "renamed"
 	step(t, x, h, commit{added: []metacache.File{f}})
