@@ -66,13 +66,17 @@ type Index interface {
 	// Load makes version v known from its complete set of files, in any
 	// order. A failed or cancelled load leaves the index as it was. The
 	// strings of a file are borrowed: they are valid until the next one.
-	Load(ctx context.Context, v int64, files iter.Seq2[File, error]) error
+	// note is kept with the version, see Note.
+	Load(ctx context.Context, v int64, note []byte, files iter.Seq2[File, error]) error
 	// Apply makes version v known from version v-1, which must be covered:
 	// first the removes, then the adds. Adding a live path replaces it.
 	// Applying a covered version again changes nothing.
-	Apply(ctx context.Context, v int64, gone []Gone, added []File) error
+	Apply(ctx context.Context, v int64, note []byte, gone []Gone, added []File) error
 	// Coverage returns the covered versions as disjoint ascending spans.
 	Coverage() []Span
+	// Note returns what was kept with a covered version. The caller must not
+	// change it.
+	Note(ctx context.Context, v int64) ([]byte, error)
 
 	// Dir yields the files of one directory, in key order, starting after the
 	// given visible name ("" = from the first).

@@ -1,6 +1,7 @@
 package metacache
 
 import (
+	"bytes"
 	"context"
 	"hash/maphash"
 	"iter"
@@ -71,7 +72,7 @@ func NewMemory() *Memory {
 }
 
 // Load implements Index.
-func (m *Memory) Load(ctx context.Context, v int64, files iter.Seq2[File, error]) error {
+func (m *Memory) Load(ctx context.Context, v int64, note []byte, files iter.Seq2[File, error]) error {
 	if m.covers(v) {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (m *Memory) Load(ctx context.Context, v int64, files iter.Seq2[File, error]
 		m.releaseLive(s)
 		return nil
 	}
-	s.added, s.removed = nil, nil
+	s.added, s.removed, s.note = nil, nil, bytes.Clone(note)
 	r := &run{first: v, states: []*state{s}}
 	r.used.Store(m.clock.Add(1))
 	at, _ := slices.BinarySearchFunc(m.runs, v, func(r *run, v int64) int { return int(r.first - v) })
@@ -119,7 +120,7 @@ func (m *Memory) build(ctx context.Context, files iter.Seq2[File, error]) (*stat
 
 // Apply implements Index. A remove of a file that is not live with this
 // deletion vector has no effect.
-func (m *Memory) Apply(ctx context.Context, v int64, gone []Gone, added []File) error {
+func (m *Memory) Apply(ctx context.Context, v int64, note []byte, gone []Gone, added []File) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -133,6 +134,7 @@ func (m *Memory) Apply(ctx context.Context, v int64, gone []Gone, added []File) 
 		return notCovered(v - 1)
 	}
 	s := r.states[len(r.states)-1].next()
+	s.note = bytes.Clone(note)
 	for _, g := range gone {
 		if old := s.at(g.Path); old != nil && old.dv() == g.DV {
 			s.remove(old)

@@ -42,7 +42,7 @@ func TestMemoryPerFile(t *testing.T) {
 	const files, limit = 300_000, 130 << 20
 	before := heap()
 	x := metacache.NewMemory()
-	if err := x.Load(t.Context(), 0, manyFiles(files)); err != nil {
+	if err := x.Load(t.Context(), 0, nil, manyFiles(files)); err != nil {
 		t.Fatal(err)
 	}
 	if used := heap() - before; used > limit {
@@ -58,7 +58,7 @@ func TestMemoryPerFile(t *testing.T) {
 func BenchmarkMemoryLoad(b *testing.B) {
 	const files = 1_000_000
 	for b.Loop() {
-		if err := metacache.NewMemory().Load(b.Context(), 0, manyFiles(files)); err != nil {
+		if err := metacache.NewMemory().Load(b.Context(), 0, nil, manyFiles(files)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,13 +69,13 @@ func BenchmarkMemoryLoad(b *testing.B) {
 func BenchmarkMemoryApply(b *testing.B) {
 	const files = 1_000_000
 	x := metacache.NewMemory()
-	if err := x.Load(b.Context(), 0, manyFiles(files)); err != nil {
+	if err := x.Load(b.Context(), 0, nil, manyFiles(files)); err != nil {
 		b.Fatal(err)
 	}
 	v := int64(0)
 	for b.Loop() {
 		v++
-		if err := x.Apply(b.Context(), v, nil, []metacache.File{oneFile(files + int(v))}); err != nil {
+		if err := x.Apply(b.Context(), v, nil, nil, []metacache.File{oneFile(files + int(v))}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func BenchmarkMemoryApply(b *testing.B) {
 func BenchmarkMemoryFiles(b *testing.B) {
 	const files = 100_000
 	x := metacache.NewMemory()
-	if err := x.Load(b.Context(), 0, manyFiles(files)); err != nil {
+	if err := x.Load(b.Context(), 0, nil, manyFiles(files)); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

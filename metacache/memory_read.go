@@ -128,6 +128,15 @@ func (m *Memory) LastID() FileID {
 	return FileID(len(m.files) - 1)
 }
 
+// Note implements Index.
+func (m *Memory) Note(ctx context.Context, v int64) ([]byte, error) {
+	s, err := m.version(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	return s.note, nil
+}
+
 // Totals implements Index.
 func (m *Memory) Totals(ctx context.Context, v int64) (Totals, error) {
 	s, err := m.version(ctx, v)

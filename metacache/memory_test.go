@@ -20,7 +20,7 @@ func TestMemory(t *testing.T) {
 
 func load(t *testing.T, x *metacache.Memory, v int64, names ...string) {
 	t.Helper()
-	err := x.Load(t.Context(), v, func(yield func(metacache.File, error) bool) {
+	err := x.Load(t.Context(), v, nil, func(yield func(metacache.File, error) bool) {
 		for _, name := range names {
 			if !yield(named(name), nil) {
 				return
@@ -42,7 +42,7 @@ func apply(t *testing.T, x *metacache.Memory, v int64, gone string, added ...met
 	if gone != "" {
 		g = append(g, metacache.Gone{Path: gone})
 	}
-	if err := x.Apply(t.Context(), v, g, added); err != nil {
+	if err := x.Apply(t.Context(), v, nil, g, added); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func TestStringsOfLoadedFilesAreBorrowed(t *testing.T) {
 	x := metacache.NewMemory()
 	buffer := []byte("a")
 	borrowed := unsafe.String(&buffer[0], 1)
-	err := x.Load(t.Context(), 0, func(yield func(metacache.File, error) bool) {
+	err := x.Load(t.Context(), 0, nil, func(yield func(metacache.File, error) bool) {
 		for _, name := range []byte("abc") {
 			buffer[0] = name
 			f := metacache.File{Key: metacache.Key{Dir: borrowed, Name: borrowed, Path: borrowed}, DV: borrowed, Raw: borrowed}

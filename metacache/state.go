@@ -12,6 +12,7 @@ type state struct {
 	// added and removed are the changes against the version before; they say
 	// what to release when versions are dropped.
 	added, removed []*record
+	note           []byte
 }
 
 // degree is small, as a new version copies a path of nodes in each tree.

@@ -311,7 +311,7 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 	if err != nil {
 		return nil, err
 	}
-	if err := r.index.Load(ctx, c.version, r.checkpointFiles(ctx, c, h)); err != nil {
+	if err := r.index.Load(ctx, c.version, nil, r.checkpointFiles(ctx, c, h)); err != nil {
 		return nil, err
 	}
 	r.indexed(h)
@@ -351,11 +351,11 @@ func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header
 	}
 	switch {
 	case base == nil:
-		err = r.index.Load(ctx, v, sliceSeq(c.added))
+		err = r.index.Load(ctx, v, nil, sliceSeq(c.added))
 	case !base.shape.sameLayout(c.header.shape):
 		err = r.rearrange(ctx, base, c)
 	default:
-		err = r.index.Apply(ctx, v, c.gone, c.added)
+		err = r.index.Apply(ctx, v, nil, c.gone, c.added)
 	}
 	if err != nil {
 		return nil, err

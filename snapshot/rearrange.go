@@ -27,7 +27,7 @@ func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) err
 	if err != nil {
 		return err
 	}
-	return r.index.Load(ctx, c.header.version, func(yield func(metacache.File, error) bool) {
+	return r.index.Load(ctx, c.header.version, nil, func(yield func(metacache.File, error) bool) {
 		for window := range slices.Chunk(staying, addWindow) {
 			adds, err := r.adds(ctx, window)
 			if err != nil {

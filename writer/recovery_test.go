@@ -23,6 +23,7 @@ func (b *fakeBack) crash(t *testing.T) *fakeBack {
 		t.Fatalf("%v: %s", err, out)
 	}
 	after := &fakeBack{
+		adds: maps.Clone(b.adds),
 		root: root, fields: b.fields, versions: slices.Clone(b.versions), log: slices.Clone(b.log),
 		objects: b.objects, nextID: b.nextID, shown: len(b.versions) - 1,
 	}

@@ -240,10 +240,10 @@ func firstErr[T any](items iter.Seq2[T, error]) error {
 
 // loadAll loads version v of the history.
 func (h *history) loadAll(ctx context.Context, x metacache.Index, v int64, r *rand.Rand) error {
-	return x.Load(ctx, v, h.load(v, r))
+	return x.Load(ctx, v, nil, h.load(v, r))
 }
 
 // apply applies version v of the history.
 func (h *history) apply(ctx context.Context, x metacache.Index, v int64) error {
-	return x.Apply(ctx, v, h.commits[v].gone, h.commits[v].added)
+	return x.Apply(ctx, v, nil, h.commits[v].gone, h.commits[v].added)
 }

@@ -57,7 +57,7 @@ func start(t *testing.T, open func(*testing.T) metacache.Index, files ...metacac
 	h := newHistory()
 	h.add(commit{added: files})
 	x := open(t)
-	if err := x.Load(t.Context(), 0, seq(files, nil)); err != nil {
+	if err := x.Load(t.Context(), 0, nil, seq(files, nil)); err != nil {
 		t.Fatal(err)
 	}
 	h.check(t, x, 0)
@@ -86,7 +86,7 @@ func testEmpty(t *testing.T, open func(*testing.T) metacache.Index) {
 	_, _, pathErr := x.ByPath(ctx, 0, "x")
 	_, totalsErr := x.Totals(ctx, 0)
 	for what, err := range map[string]error{
-		"Apply": x.Apply(ctx, 1, nil, nil), "Dir": firstErr(x.Dir(ctx, 0, "", "")), "Subdirs": firstErr(x.Subdirs(ctx, 0, "", "")),
+		"Apply": x.Apply(ctx, 1, nil, nil, nil), "Dir": firstErr(x.Dir(ctx, 0, "", "")), "Subdirs": firstErr(x.Subdirs(ctx, 0, "", "")),
 		"Files": firstErr(x.Files(ctx, 0)), "Lookup": lookupErr, "ByPath": pathErr, "Totals": totalsErr,
 	} {
 		if !isNotCovered(err) {
@@ -198,12 +198,12 @@ func testApplyAgain(t *testing.T, open func(*testing.T) metacache.Index) {
 	x, h := start(t, open, file("", "x"))
 	step(t, x, h, commit{added: []metacache.File{file("", "y")}})
 	for v := range int64(2) {
-		if err := x.Apply(t.Context(), v, []metacache.Gone{{Path: "x"}}, []metacache.File{file("", "z")}); err != nil {
+		if err := x.Apply(t.Context(), v, nil, []metacache.Gone{{Path: "x"}}, []metacache.File{file("", "z")}); err != nil {
 			t.Fatal(err)
 		}
 		h.check(t, x, v)
 	}
-	if err := x.Apply(t.Context(), 3, nil, nil); !isNotCovered(err) {
+	if err := x.Apply(t.Context(), 3, nil, nil, nil); !isNotCovered(err) {
 		t.Errorf("Apply across a gap: %v", err)
 	}
 	if got := x.Coverage(); !slices.Equal(got, []metacache.Span{{First: 0, Last: 1}}) {
@@ -216,7 +216,7 @@ func testFailedLoad(t *testing.T, open func(*testing.T) metacache.Index) {
 	h.add(commit{added: []metacache.File{file("", "y")}})
 	h.add(commit{added: []metacache.File{file("", "z")}})
 	broken := errors.New("broken")
-	if err := x.Load(t.Context(), 2, seq(h.sorted(2), broken)); !errors.Is(err, broken) {
+	if err := x.Load(t.Context(), 2, nil, seq(h.sorted(2), broken)); !errors.Is(err, broken) {
 		t.Fatalf("got %v, want the error of the files", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -229,14 +229,14 @@ func testFailedLoad(t *testing.T, open func(*testing.T) metacache.Index) {
 			cancel()
 		}
 	}
-	if err := x.Load(ctx, 2, files); !errors.Is(err, context.Canceled) {
+	if err := x.Load(ctx, 2, nil, files); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want context.Canceled", err)
 	}
 	if got := x.Coverage(); !slices.Equal(got, []metacache.Span{{First: 0, Last: 0}}) {
 		t.Errorf("coverage %v", got)
 	}
 	h.check(t, x, 0)
-	if err := x.Load(t.Context(), 2, seq(h.sorted(2), nil)); err != nil {
+	if err := x.Load(t.Context(), 2, nil, seq(h.sorted(2), nil)); err != nil {
 		t.Fatal(err)
 	}
 	h.check(t, x, 2)
@@ -261,7 +261,7 @@ func testCancelled(t *testing.T, open func(*testing.T) metacache.Index) {
 	_, _, idErr := x.ByID(ctx, 1)
 	_, totalsErr := x.Totals(ctx, 0)
 	for what, err := range map[string]error{
-		"Load": x.Load(ctx, 5, seq(h.sorted(0), nil)), "Apply": x.Apply(ctx, 1, nil, nil),
+		"Load": x.Load(ctx, 5, nil, seq(h.sorted(0), nil)), "Apply": x.Apply(ctx, 1, nil, nil, nil),
 		"Dir": firstErr(x.Dir(ctx, 0, "b", "")), "Subdirs": firstErr(x.Subdirs(ctx, 0, "", "")),
 		"Lookup": lookupErr, "ByPath": pathErr, "ByID": idErr, "Totals": totalsErr,
 	} {
@@ -318,7 +318,7 @@ func testIsolation(t *testing.T, open func(*testing.T) metacache.Index) {
 func testConcurrent(t *testing.T, open func(*testing.T) metacache.Index) {
 	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60)
 	x := open(t)
-	if err := x.Load(t.Context(), 0, seq(h.sorted(0), nil)); err != nil {
+	if err := x.Load(t.Context(), 0, nil, seq(h.sorted(0), nil)); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
