@@ -28,8 +28,11 @@ type base interface {
 	scan(ctx context.Context, first, end int) iter.Seq2[File, error]
 	// byPath returns the rank of the file with this canonical path.
 	byPath(ctx context.Context, path string) (rank int, ok bool, err error)
-	// byID returns the rank of the file with this ID.
+	// byID returns the rank of the file with this ID, with no long search for
+	// one that it has not: every base of an index is asked.
 	byID(ctx context.Context, id FileID) (rank int, ok bool, err error)
+	// bytes is about what the base holds on the heap.
+	bytes() int64
 	// close gives up what the base holds; nobody uses it any more.
 	close()
 }
