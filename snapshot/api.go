@@ -36,6 +36,9 @@ type Options struct {
 	Name string
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
+	// Cache keeps the index of the table's files beyond the process; nil keeps
+	// it in memory.
+	Cache Cache
 }
 
 // Event says what Refresh found.

@@ -214,18 +214,18 @@ func groups(files fileSeq) iter.Seq2[[]metacache.File, error] {
 }
 
 func (s *Snapshot) files(ctx context.Context, dir, after string) fileSeq {
-	return coveredSeq(ctx, s, func() fileSeq { return s.life.index.Dir(ctx, s.Version(), dir, after) })
+	return coveredSeq(ctx, s, func() fileSeq { return s.life.opened().Dir(ctx, s.Version(), dir, after) })
 }
 
 func (s *Snapshot) subdirs(ctx context.Context, dir, after string) iter.Seq2[string, error] {
 	return coveredSeq(ctx, s, func() iter.Seq2[string, error] {
-		return s.life.index.Subdirs(ctx, s.Version(), dir, after)
+		return s.life.opened().Subdirs(ctx, s.Version(), dir, after)
 	})
 }
 
 func (s *Snapshot) group(ctx context.Context, dir, name string) ([]metacache.File, error) {
 	return covered(ctx, s, func() ([]metacache.File, error) {
-		return s.life.index.Lookup(ctx, s.Version(), dir, name)
+		return s.life.opened().Lookup(ctx, s.Version(), dir, name)
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -16,7 +15,6 @@ import (
 // to its deletion. A table made again at the same path is another one.
 type incarnation struct {
 	table *Table
-	index metacache.Index
 	// idBase is added to the index's FileIDs, so that no two incarnations
 	// share one.
 	idBase metacache.FileID
@@ -28,6 +26,8 @@ type incarnation struct {
 	// that one's, and nothing may be read from it any more.
 	over    bool
 	listing *listing
+	// index is nil until it is first needed.
+	index metacache.Index
 	// headers are those of all covered versions and of some others.
 	headers map[int64]*header
 	// births say in which version FileIDs were first seen, ascending by ID.
@@ -41,7 +41,6 @@ type incarnation struct {
 func newIncarnation(t *Table, l *listing, idBase metacache.FileID) *incarnation {
 	return &incarnation{
 		table:    t,
-		index:    metacache.NewMemory(),
 		idBase:   idBase,
 		loading:  newSemaphore(),
 		listing:  l,
@@ -68,7 +67,47 @@ func (n *incarnation) end() metacache.FileID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.over = true
+	if n.index == nil {
+		return n.idBase
+	}
 	return n.idBase + n.index.LastID()
+}
+
+// retire adds the index, if there is one, to those that are to be closed.
+func (n *incarnation) retire(indexes []metacache.Index) []metacache.Index {
+	if index := n.opened(); index != nil {
+		indexes = append(indexes, index)
+	}
+	return indexes
+}
+
+// opened returns the index, nil before it was needed. Whoever has a snapshot
+// has an index.
+func (n *incarnation) opened() metacache.Index {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.index
+}
+
+// openIndex opens the index unless it is open. The caller holds loading.
+func (n *incarnation) openIndex(ctx context.Context) error {
+	if n.opened() != nil {
+		return nil
+	}
+	index, err := n.table.openIndex(ctx)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	over := n.over
+	if !over {
+		n.index = index
+	}
+	n.mu.Unlock()
+	if over {
+		return errors.Join(n.alive(), index.Close())
+	}
+	return nil
 }
 
 // alive is an error once another incarnation took this one's place.
@@ -102,7 +141,7 @@ type birth struct {
 
 // indexed notes that the index now holds the version.
 func (n *incarnation) indexed(h *header) {
-	last := n.index.LastID()
+	last := n.opened().LastID()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.headers[h.version] = h
@@ -123,9 +162,12 @@ func (n *incarnation) born(id metacache.FileID) (int64, bool) {
 }
 
 // fileByID finds a file of the index, which may have had to drop its versions.
-func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (metacache.File, bool, error) {
-	f, ok, err := n.index.ByID(ctx, id)
-	if ok || err != nil {
+func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (f metacache.File, ok bool, err error) {
+	index := n.opened()
+	if index == nil {
+		return f, false, nil
+	}
+	if f, ok, err = index.ByID(ctx, id); ok || err != nil {
 		return f, ok, err
 	}
 	v, ok := n.born(id)
@@ -135,17 +177,25 @@ func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (metaca
 	if _, err := n.files(ctx, v); err != nil {
 		return f, false, err
 	}
-	return n.index.ByID(ctx, id)
+	return index.ByID(ctx, id)
+}
+
+// coverage returns the versions that the index holds.
+func (n *incarnation) coverage() []metacache.Span {
+	if index := n.opened(); index != nil {
+		return index.Coverage()
+	}
+	return nil
 }
 
 // covers reports whether the index holds v.
 func (n *incarnation) covers(v int64) bool {
-	return slices.ContainsFunc(n.index.Coverage(), func(s metacache.Span) bool { return s.First <= v && v <= s.Last })
+	return slices.ContainsFunc(n.coverage(), func(s metacache.Span) bool { return s.First <= v && v <= s.Last })
 }
 
 // newestCovered returns the last version of each covered span, newest first.
 func (n *incarnation) newestCovered() []int64 {
-	spans := n.index.Coverage()
+	spans := n.coverage()
 	out := make([]int64, len(spans))
 	for i, s := range spans {
 		out[len(spans)-1-i] = s.Last
@@ -190,176 +240,4 @@ func (n *incarnation) build(ctx context.Context, v int64, ready func() *header, 
 		return nil, err
 	}
 	return n.replay(ctx, v, r)
-}
-
-// replay is a way to walk from version to version.
-type replay interface {
-	// known returns the greatest version <= v from which commits can be
-	// replayed, or nil.
-	known(v int64) *header
-	// checkpoint starts from a checkpoint.
-	checkpoint(ctx context.Context, c *checkpointFile) (*header, error)
-	// commit reads the commit after base; base is nil before version 0.
-	commit(ctx context.Context, base *header, v int64) (*header, error)
-}
-
-// replay builds v from the nearest start. A checkpoint that does not read is
-// passed over for an older start if the commits reach back to it.
-func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, error) {
-	l := n.log()
-	known := r.known(v)
-	var failed error
-	for _, c := range l.checkpointsUpTo(v) {
-		if known != nil && known.version >= c.version {
-			break
-		}
-		if !l.contiguous(c.version+1, v) {
-			break
-		}
-		h, err := r.checkpoint(ctx, &c)
-		if err == nil {
-			return n.walk(ctx, h, v, r)
-		}
-		if !errors.Is(err, errCheckpoint) {
-			return nil, err
-		}
-		n.table.log.Warn("checkpoint passed over", "op", "load", "table", n.table.name, "version", c.version, "err", err)
-		if failed == nil {
-			failed = err
-		}
-	}
-	start := int64(0)
-	if known != nil {
-		start = known.version + 1
-	}
-	if !l.contiguous(start, v) {
-		if failed != nil {
-			return nil, failed
-		}
-		return nil, fault.New(ErrCorrupt, "the log has a gap before this version").AtVersion(v)
-	}
-	return n.walk(ctx, known, v, r)
-}
-
-// walk replays commits from h, nil for nothing, up to v.
-func (n *incarnation) walk(ctx context.Context, h *header, v int64, r replay) (*header, error) {
-	next := int64(0)
-	if h != nil {
-		next = h.version + 1
-	}
-	for ; next <= v; next++ {
-		var err error
-		if h, err = r.commit(ctx, h, next); err != nil {
-			return nil, err
-		}
-	}
-	return h, nil
-}
-
-// headerReplay walks without files.
-type headerReplay struct{ *incarnation }
-
-func (r *headerReplay) known(v int64) *header {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var best *header
-	for version, h := range r.headers {
-		if version <= v && (best == nil || version > best.version) {
-			best = h
-		}
-	}
-	return best
-}
-
-func (r *headerReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header, error) {
-	return c.readState(ctx, r.table.store)
-}
-
-func (r *headerReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {
-	if h := r.cached(v); h != nil {
-		return h, nil
-	}
-	b := newHeaderBuilder(base, v)
-	if err := r.readCommit(ctx, v, func(a action.Action) error {
-		b.apply(a)
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	h, err := b.finish()
-	if err != nil {
-		return nil, failLog(err, v)
-	}
-	r.remember(h)
-	return h, nil
-}
-
-// fileReplay walks and fills the index.
-type fileReplay struct{ *incarnation }
-
-func (r *fileReplay) known(v int64) *header {
-	for _, span := range slices.Backward(r.index.Coverage()) {
-		if span.First <= v {
-			return r.cached(min(span.Last, v))
-		}
-	}
-	return nil
-}
-
-func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header, error) {
-	h, err := c.readState(ctx, r.table.store)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.index.Load(ctx, c.version, nil, r.checkpointFiles(ctx, c, h)); err != nil {
-		return nil, err
-	}
-	r.indexed(h)
-	return h, nil
-}
-
-func (r *fileReplay) checkpointFiles(ctx context.Context, c *checkpointFile, h *header) fileSeq {
-	return func(yield func(metacache.File, error) bool) {
-		root := r.table.store.Root()
-		for row, err := range c.files(ctx, r.table.store) {
-			var f metacache.File
-			if err == nil {
-				f, err = indexRow(c, row, h, root)
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func indexRow(c *checkpointFile, row numberedAdd, h *header, root string) (metacache.File, error) {
-	from, err := fromCheckpoint(c.version, row.number)
-	if err != nil {
-		return metacache.File{}, err
-	}
-	return indexFile(row.add, from, h, root)
-}
-
-func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {
-	if h := r.cached(v); h != nil && r.covers(v) {
-		return h, nil
-	}
-	c, err := r.readChange(ctx, base, v)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case base == nil:
-		err = r.index.Load(ctx, v, nil, sliceSeq(c.added))
-	case !base.shape.sameLayout(c.header.shape):
-		err = r.rearrange(ctx, base, c)
-	default:
-		err = r.index.Apply(ctx, v, nil, c.gone, c.added)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.indexed(c.header)
-	return c.header, nil
 }

@@ -27,7 +27,7 @@ func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) err
 	if err != nil {
 		return err
 	}
-	return r.index.Load(ctx, c.header.version, nil, func(yield func(metacache.File, error) bool) {
+	return r.opened().Load(ctx, c.header.version, nil, func(yield func(metacache.File, error) bool) {
 		for window := range slices.Chunk(staying, addWindow) {
 			adds, err := r.adds(ctx, window)
 			if err != nil {
@@ -57,7 +57,7 @@ func (r *fileReplay) staying(ctx context.Context, base *header, c *change) ([]Fi
 		gone[g] = true
 	}
 	var out []File
-	for f, err := range r.index.Files(ctx, base.version) {
+	for f, err := range r.opened().Files(ctx, base.version) {
 		if err != nil {
 			return nil, err
 		}

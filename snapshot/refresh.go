@@ -105,7 +105,7 @@ func (t *Table) relist(ctx context.Context, life *incarnation) (Event, error) {
 	t.mu.Lock()
 	if life != nil {
 		t.idBase = life.end()
-		t.retired = append(t.retired, life.index)
+		t.retired = life.retire(t.retired)
 	}
 	t.life = nil
 	if err == nil {

@@ -19,6 +19,8 @@ type Table struct {
 	name  string
 	store store.Store
 	log   *slog.Logger
+	// cache is nil for indexes in memory.
+	cache Cache
 
 	// refreshing is held by whoever lists or probes the log.
 	refreshing semaphore
@@ -45,6 +47,7 @@ func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
 		name:       o.Name,
 		store:      st,
 		log:        o.Logger,
+		cache:      o.Cache,
 		refreshing: newSemaphore(),
 		sizes:      map[metacache.FileID]int64{},
 	}
@@ -69,7 +72,7 @@ func (t *Table) Close() error {
 	defer t.mu.Unlock()
 	indexes := t.retired
 	if t.life != nil {
-		indexes = append(indexes, t.life.index)
+		indexes = t.life.retire(indexes)
 	}
 	t.life, t.retired = nil, nil
 	var err error

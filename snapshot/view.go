@@ -60,7 +60,7 @@ func (s *Snapshot) Domains() map[string]*action.DomainMetadata {
 
 // Totals sums up the version's files.
 func (s *Snapshot) Totals(ctx context.Context) (metacache.Totals, error) {
-	return covered(ctx, s, func() (metacache.Totals, error) { return s.life.index.Totals(ctx, s.Version()) })
+	return covered(ctx, s, func() (metacache.Totals, error) { return s.life.opened().Totals(ctx, s.Version()) })
 }
 
 // covered asks the index, and loads the version again if the index had to
@@ -104,7 +104,7 @@ func coveredSeq[T any](ctx context.Context, s *Snapshot, ask func() iter.Seq2[T,
 // Files yields every file.
 func (s *Snapshot) Files(ctx context.Context) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		files := coveredSeq(ctx, s, func() fileSeq { return s.life.index.Files(ctx, s.Version()) })
+		files := coveredSeq(ctx, s, func() fileSeq { return s.life.opened().Files(ctx, s.Version()) })
 		for group, err := range groups(files) {
 			if err != nil {
 				yield(File{}, s.table.fault(err))
@@ -124,7 +124,7 @@ func (s *Snapshot) ByPath(ctx context.Context, path string) (File, bool, error) 
 	canonical := CanonicalPath(path, s.table.store.Root())
 	ok := false
 	f, err := covered(ctx, s, func() (f metacache.File, err error) {
-		f, ok, err = s.life.index.ByPath(ctx, s.Version(), canonical)
+		f, ok, err = s.life.opened().ByPath(ctx, s.Version(), canonical)
 		return f, err
 	})
 	if err != nil || !ok {
