@@ -1,171 +1,146 @@
-// Command bench measures deltafs for scripts/bench: reading a large file of a
-// snapshot, cold and warm, against the plain file and against a bare go-fuse
-// passthrough file system; and appending a file, from open to a durable commit,
-// against cp with fsync of file and directory. Everything is measured
-// alternately in one run, and medians are printed with their ratios.
+// Command bench measures deltafs beside its peers, for scripts/bench: it makes
+// the tables, runs the rows one after another and prints what they found as a
+// Markdown table. What is compared is measured alternately, so that what
+// disturbs the machine disturbs all of it, and medians are reported.
+//
+// deltafs is measured through its binary alone. Each row is in a file named
+// after it.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
-
-	"github.com/deltafs/deltafs/integration/fixture"
-	"golang.org/x/sys/unix"
 )
 
-type config struct {
-	deltafs, barefuse string
-	dir               string
-	megabytes, runs   int
-	appends, reads    int
+// row is a part of the comparison that can be run alone.
+type row struct {
+	name, about string
+	// tables makes the kept tables that the row needs.
+	tables func(*bench) error
+	run    func(*bench) error
+}
+
+var rows = []row{
+	{"first-list", "first listing of a partition, nothing cached; a million files", (*bench).makeMillion, (*bench).firstList},
+	{"cached-list", "the same in a second mount, with the cache of the first", (*bench).makeMillion, (*bench).cachedList},
+	{"old-list", "the same 500 and 5,000 commits back", (*bench).makeMillion, (*bench).oldList},
+	{"memory", "memory of a mount of a million files", (*bench).makeMillion, (*bench).memory},
+	{"read", "reading a large file, cold and warm", (*bench).makeBig, (*bench).read},
+}
+
+// bench is one run.
+type bench struct {
+	bin, work, keep, peers, python string
+	deltafs                        string
+	full                           bool
+	runs                           int
+	report                         report
 }
 
 func main() {
-	var c config
-	flag.StringVar(&c.deltafs, "deltafs", "", "the deltafs binary")
-	flag.StringVar(&c.barefuse, "barefuse", "", "the barefuse binary")
-	flag.StringVar(&c.dir, "dir", "", "work directory, on the disk to measure")
-	flag.IntVar(&c.megabytes, "mb", 512, "size of the file to read")
-	flag.IntVar(&c.runs, "runs", 7, "runs of each measurement")
-	flag.IntVar(&c.appends, "appends", 100, "appends to measure")
-	flag.IntVar(&c.reads, "reads", 4000, "random reads in a run")
+	var b bench
+	var only, write string
+	var list, tablesOnly bool
+	flag.StringVar(&b.bin, "bin", "", "directory of the binaries")
+	flag.StringVar(&b.work, "work", "", "work directory, on the disk to measure")
+	flag.StringVar(&b.peers, "peers", "", "directory of the peers' programs")
+	flag.StringVar(&b.python, "python", "", "Python with the engines")
+	flag.StringVar(&b.deltafs, "deltafs", "", "the deltafs binary to measure")
+	flag.StringVar(&b.keep, "keep", "", "where tables are kept")
+	flag.StringVar(&only, "only", "", "rows to run, separated by commas")
+	flag.StringVar(&write, "write", "", "file with the markers that the table goes between")
+	flag.BoolVar(&b.full, "full", false, "the long form")
+	flag.BoolVar(&list, "list", false, "name the rows")
+	flag.BoolVar(&tablesOnly, "tables", false, "only make the tables")
+	flag.IntVar(&b.runs, "runs", 5, "runs of each measurement")
 	flag.Parse()
-	if err := c.run(); err != nil {
+	if list {
+		for _, r := range rows {
+			fmt.Printf("%-12s %s\n", r.name, r.about)
+		}
+		return
+	}
+	if err := b.main(only, write, tablesOnly); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func (c *config) run() error {
-	table := filepath.Join(c.dir, "table")
-	if err := makeTable(table, c.megabytes); err != nil {
-		return err
-	}
-	delta, stop, err := c.mount(filepath.Join(c.dir, "mnt"), c.deltafs, "mount", "--log-level", "warn", table)
+func (b *bench) main(only, write string, tablesOnly bool) error {
+	chosen, err := choose(only)
 	if err != nil {
 		return err
 	}
-	defer stop()
-	bare, stop, err := c.mount(filepath.Join(c.dir, "bare"), c.barefuse, table)
-	if err != nil {
+	if err := b.paths(); err != nil {
 		return err
 	}
-	defer stop()
-
-	c.header()
-	if err := c.reading([]target{
-		{"plain file", filepath.Join(table, "big.parquet")},
-		{"bare go-fuse", filepath.Join(bare, "big.parquet")},
-		{"deltafs", filepath.Join(delta, "@v1", "big.parquet")},
-	}); err != nil {
-		return err
-	}
-	return c.appending(filepath.Join(delta, "current"))
-}
-
-// makeTable makes a table whose version 1 holds one file of the given size.
-// The bytes are noise between a Parquet file's ends: nothing decodes them.
-func makeTable(table string, megabytes int) error {
-	t, err := fixture.Create(table, fixture.Spec{})
-	if err != nil {
-		return err
-	}
-	line, err := t.AddLine("big.parquet", fixture.Rows(1, 1))
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(table, "big.parquet")
-	small, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	size := int64(megabytes) << 20
-	if err := fill(path, size); err != nil {
-		return err
-	}
-	line = strings.Replace(line, fmt.Sprintf(`"size":%d`, small.Size()), fmt.Sprintf(`"size":%d`, size), 1)
-	return t.Commit("WRITE", line)
-}
-
-func (c *config) mount(point, binary string, args ...string) (string, func(), error) {
-	if err := os.Mkdir(point, 0o755); err != nil {
-		return "", nil, err
-	}
-	cmd := exec.Command(binary, append(args, point)...)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	ended := make(chan error, 1)
-	go func() {
-		if err := cmd.Wait(); err != nil {
-			ended <- err
+	for _, r := range chosen {
+		if r.tables == nil {
+			continue
 		}
-		close(ended)
-	}()
-	stop := func() {
-		cmd.Process.Signal(os.Interrupt)
-		<-ended
-		os.Remove(point)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		data, err := os.ReadFile("/proc/self/mountinfo")
-		if err == nil && strings.Contains(string(data), " "+point+" ") {
-			return point, stop, nil
-		}
-		select {
-		case err := <-ended:
-			return "", nil, errors.Join(fmt.Errorf("%s ended before it was mounted", binary), err)
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			stop()
-			return "", nil, fmt.Errorf("%s does not mount", binary)
+		if err := r.tables(b); err != nil {
+			return fmt.Errorf("making the tables of %s: %w", r.name, err)
 		}
 	}
-}
-
-func (c *config) header() {
-	var u unix.Utsname
-	unix.Uname(&u)
-	fmt.Printf("machine: %d CPUs (%s), Linux %s, %s, root: %v\n", runtime.NumCPU(), cpu(),
-		unix.ByteSliceToString(u.Release[:]), runtime.Version(), os.Geteuid() == 0)
-	if out, err := exec.Command(c.deltafs, "version").Output(); err == nil {
-		fmt.Printf("%s; go-fuse %s; work directory on %s\n", strings.TrimSpace(string(out)), moduleVersion("github.com/hanwen/go-fuse/v2"), fileSystem(c.dir))
+	if tablesOnly {
+		return nil
 	}
-	fmt.Printf("medians of %d runs, %d MiB file, %d random reads a run, %d appends; ratios to the plain file\n\n",
-		c.runs, c.megabytes, c.reads, c.appends)
-}
-
-func cpu() string {
-	data, _ := os.ReadFile("/proc/cpuinfo")
-	for _, l := range strings.Split(string(data), "\n") {
-		if name, ok := strings.CutPrefix(l, "model name"); ok {
-			return strings.TrimLeft(name, "\t :")
+	for _, r := range chosen {
+		start := time.Now()
+		b.report.row = r.name
+		if err := r.run(b); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
 		}
+		progress("%s took %.0f s", r.name, time.Since(start).Seconds())
 	}
-	return runtime.GOARCH
+	text := b.heading() + b.report.markdown()
+	fmt.Print(text)
+	if write == "" {
+		return nil
+	}
+	return putBetweenMarkers(write, text)
 }
 
-func moduleVersion(path string) string {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", path).Output()
-	if err != nil {
-		return "unknown"
+func choose(only string) ([]row, error) {
+	if only == "" {
+		return rows, nil
 	}
-	return strings.TrimSpace(string(out))
+	var chosen []row
+	for _, name := range strings.Split(only, ",") {
+		i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no row %q; --list names them", name)
+		}
+		chosen = append(chosen, rows[i])
+	}
+	return chosen, nil
 }
 
-func fileSystem(dir string) string {
-	out, err := exec.Command("stat", "-f", "-c", "%T", dir).Output()
-	if err != nil {
-		return "unknown"
+func (b *bench) paths() error {
+	if b.deltafs == "" {
+		b.deltafs = filepath.Join(b.bin, "deltafs")
 	}
-	return strings.TrimSpace(string(out))
+	if b.keep == "" {
+		b.keep = filepath.Join(b.work, "tables")
+	}
+	if err := os.MkdirAll(b.keep, 0o755); err != nil {
+		return err
+	}
+	for _, p := range []*string{&b.deltafs, &b.keep, &b.work, &b.peers} {
+		full, err := filepath.Abs(*p)
+		if err != nil {
+			return err
+		}
+		*p = full
+	}
+	return nil
+}
+
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "== "+format+"\n", args...)
 }
