@@ -111,6 +111,9 @@ type TxnSpec struct {
 	AppIDs []string
 	// Actions to commit, without commitInfo.
 	Actions []action.Action
+	// Published are the data files of Actions whose names must be durable before
+	// the commit exists.
+	Published []string
 	// UserMetadata goes into commitInfo.
 	UserMetadata string
 }

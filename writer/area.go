@@ -1,16 +1,13 @@
 package writer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/google/uuid"
@@ -21,7 +18,8 @@ import (
 //
 //	.deltafs/lock                taken for moments, while directories come and go
 //	.deltafs/mounts/<id>/lock    held by the live mount of that id
-//	.deltafs/mounts/<id>/s<n>    a staged file, and in s<n>.json what it is for
+//	.deltafs/mounts/<id>/<slot>  a staged file
+//	.deltafs/mounts/<id>/notes   what the staged files are for
 //	.deltafs/rejected/<name>     a refused or interrupted file, .why-<name> says why
 //
 // VACUUM of every engine skips it, since its name starts with a dot. It is made
@@ -29,11 +27,12 @@ import (
 type area struct {
 	root string // the table, a local path
 
-	mu   sync.Mutex
-	dir  *os.Root // .deltafs/mounts/<id>; nil until the first use
-	id   string
-	lock *os.File
-	last uint64
+	mu    sync.Mutex
+	dir   *os.Root // .deltafs/mounts/<id>; nil until the first use
+	info  fs.FileInfo
+	id    string
+	lock  *os.File
+	notes *notes
 }
 
 const (
@@ -46,27 +45,6 @@ const (
 )
 
 func newArea(root string) *area { return &area{root: root, id: uuid.NewString()} }
-
-// stagedMeta is what recovery must know of a staged file.
-type stagedMeta struct {
-	// Dir and Name are where the file was dropped.
-	Dir  string `json:"dir"`
-	Name string `json:"name"`
-	// ModTime is the modification time that the writer gave it, if it did.
-	ModTime time.Time `json:"mtime,omitzero"`
-	// State is stagedOpen or stagedPublishing.
-	State string `json:"state"`
-	// Object is the published data file in storage, AddPath its path in the
-	// log, and Base the version that its commit follows.
-	Object  string `json:"object,omitempty"`
-	AddPath string `json:"path,omitempty"`
-	Base    int64  `json:"base,omitempty"`
-}
-
-const (
-	stagedOpen       = "open"
-	stagedPublishing = "publishing"
-)
 
 // locked calls fn with .deltafs open and its lock held. Without create it
 // does nothing when there is no .deltafs. The lock is held for moments only:
@@ -154,7 +132,7 @@ func (a *area) open() (*os.Root, error) {
 	if a.dir != nil && a.isThere() {
 		return a.dir, nil
 	}
-	a.dir, a.lock = nil, nil
+	a.dir, a.lock, a.notes = nil, nil, nil
 	err := a.locked(true, func(base *os.Root) error {
 		path := mountsDir + "/" + a.id
 		if err := base.MkdirAll(path, 0o777); err != nil {
@@ -162,6 +140,11 @@ func (a *area) open() (*os.Root, error) {
 		}
 		dir, err := base.OpenRoot(path)
 		if err != nil {
+			return err
+		}
+		info, err := dir.Stat(".")
+		if err != nil {
+			dir.Close()
 			return err
 		}
 		lock, err := dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
@@ -172,7 +155,7 @@ func (a *area) open() (*os.Root, error) {
 			dir.Close()
 			return err
 		}
-		a.dir, a.lock = dir, lock
+		a.dir, a.info, a.lock, a.notes = dir, info, lock, newNotes(dir)
 		return nil
 	})
 	return a.dir, err
@@ -182,22 +165,29 @@ func (a *area) open() (*os.Root, error) {
 // is held.
 func (a *area) isThere() bool {
 	now, err := os.Lstat(filepath.Join(a.root, areaDir, mountsDir, a.id))
+	return err == nil && os.SameFile(now, a.info)
+}
+
+// opened is open, with the notes.
+func (a *area) opened() (*os.Root, *notes, error) {
+	dir, err := a.open()
 	if err != nil {
-		return false
+		return nil, nil, err
 	}
-	opened, err := a.dir.Stat(".")
-	return err == nil && os.SameFile(now, opened)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return dir, a.notes, nil
 }
 
 // check returns ErrConflict when a staged file is not in the area any more. Its
 // bytes were meant for a table that is gone, and must not get into another one
 // at the same path.
-func (a *area) check(n uint64) error {
+func (a *area) check(n slot) error {
 	dir, err := a.open()
 	if err != nil {
 		return err
 	}
-	_, err = dir.Lstat(slotName(n))
+	_, err = dir.Lstat(string(n))
 	return gone(err)
 }
 
@@ -210,58 +200,44 @@ func gone(err error) error {
 		WithHint("look at the table that is there now, and write the file again")
 }
 
-// create makes a staged file and returns its number.
-func (a *area) create(m stagedMeta) (uint64, *os.File, error) {
-	dir, err := a.open()
+// create makes a staged file; base is a version that its commit will follow.
+func (a *area) create(base int64, m stagedMeta) (slot, *os.File, error) {
+	dir, notes, err := a.opened()
 	if err != nil {
-		return 0, nil, err
+		return "", nil, err
 	}
-	a.mu.Lock()
-	a.last++
-	n := a.last
-	a.mu.Unlock()
-	if err := writeMeta(dir, n, m); err != nil {
-		return 0, nil, err
+	n := newSlot(base)
+	if err := notes.put(n, m); err != nil {
+		notes.drop(n)
+		return "", nil, err
 	}
-	f, err := dir.OpenFile(slotName(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := dir.OpenFile(string(n), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		_ = dir.Remove(slotName(n) + metaSuffix)
-		return 0, nil, err
+		notes.drop(n)
+		return "", nil, err
 	}
 	return n, f, nil
 }
 
-// announce records a data file that will be published without having been
-// staged, as an empty staged file: a crash leaves nothing that nobody refers to.
-func (a *area) announce(object, addPath string, base int64) (uint64, error) {
-	_, name := splitPath(object)
-	n, f, err := a.create(stagedMeta{Name: name, State: stagedPublishing, Object: object, AddPath: addPath, Base: base})
-	if err != nil {
-		return 0, err
-	}
-	return n, f.Close()
-}
-
 // adopt makes a staged file that is a second name of f, which must be on the
 // same file system.
-func (a *area) adopt(f *os.File, m stagedMeta) (uint64, *os.File, error) {
-	n, own, err := a.create(m)
+func (a *area) adopt(f *os.File, base int64, m stagedMeta) (slot, *os.File, error) {
+	n, own, err := a.create(base, m)
 	if err != nil {
-		return 0, nil, err
+		return "", nil, err
 	}
 	own.Close()
 	dir, err := a.openDir(".")
 	if err == nil {
 		defer dir.Close()
-		name := slotName(n)
-		if err = a.dir.Remove(name); err == nil {
+		if err = a.dir.Remove(string(n)); err == nil {
 			err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()),
-				int(dir.Fd()), name, unix.AT_SYMLINK_FOLLOW)
+				int(dir.Fd()), string(n), unix.AT_SYMLINK_FOLLOW)
 		}
 	}
 	if err != nil {
 		a.drop(n)
-		return 0, nil, err
+		return "", nil, err
 	}
 	own, err = a.reopen(n)
 	return n, own, err
@@ -276,57 +252,44 @@ func (a *area) openDir(name string) (*os.File, error) {
 }
 
 // reopen opens a staged file again.
-func (a *area) reopen(n uint64) (*os.File, error) {
+func (a *area) reopen(n slot) (*os.File, error) {
 	dir, err := a.open()
 	if err != nil {
 		return nil, err
 	}
-	f, err := dir.OpenFile(slotName(n), os.O_RDWR, 0)
+	f, err := dir.OpenFile(string(n), os.O_RDWR, 0)
 	return f, gone(err)
 }
 
-// note replaces what is recorded about a staged file. It outlives this
-// process; to outlive the machine it needs settleNote.
-func (a *area) note(n uint64, m stagedMeta) error {
+// note replaces what is recorded about a staged file.
+func (a *area) note(n slot, m stagedMeta) error {
 	if err := a.check(n); err != nil {
 		return err
 	}
-	dir, err := a.open()
+	_, notes, err := a.opened()
 	if err != nil {
 		return err
 	}
-	return writeMeta(dir, n, m)
+	return notes.put(n, m)
 }
 
-func writeMeta(dir *os.Root, n uint64, m stagedMeta) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
+// announce records that the bytes of a staged file may be published as object
+// from now on.
+func (a *area) announce(n slot, m stagedMeta, object string) error {
+	if !slices.Contains(m.objects(n.id()), object) {
+		m.Object = object
 	}
-	return writeFile(dir, slotName(n)+metaSuffix, text, false)
-}
-
-// settleNote makes what is recorded durable.
-func (a *area) settleNote(n uint64) error {
-	dir, err := a.open()
-	if err != nil {
-		return err
-	}
-	f, err := dir.Open(slotName(n) + metaSuffix)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close(), syncDir(dir))
+	return a.note(n, m)
 }
 
 // drop removes a staged file.
-func (a *area) drop(n uint64) {
-	if n == 0 {
+func (a *area) drop(n slot) {
+	if n == "" {
 		return
 	}
-	if dir, err := a.open(); err == nil {
-		_ = dir.Remove(slotName(n))
-		_ = dir.Remove(slotName(n) + metaSuffix)
+	if dir, notes, err := a.opened(); err == nil {
+		_ = dir.Remove(string(n))
+		notes.drop(n)
 	}
 }
 
@@ -339,11 +302,12 @@ func (a *area) close() error {
 		return nil
 	}
 	err := a.locked(false, func(base *os.Root) error {
+		a.notes.close()
 		removeMount(a.dir, base, a.id)
 		return nil
 	})
 	err = errors.Join(err, a.lock.Close(), a.dir.Close(), a.sweep())
-	a.dir, a.lock = nil, nil
+	a.dir, a.lock, a.notes = nil, nil, nil
 	return err
 }
 
@@ -368,40 +332,34 @@ func (a *area) sweep() error {
 	})
 }
 
-// removeMount removes the directory of a mount if it holds nothing but its
-// lock.
+// removeMount removes the directory of a mount if nothing of a user is left in
+// it.
 func removeMount(dir, base *os.Root, id string) {
 	entries, err := fs.ReadDir(dir.FS(), ".")
-	if err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != lockFile {
+	if err != nil {
 		return
 	}
-	_ = dir.Remove(lockFile)
+	own := []string{notesFile, notesFile + ".tmp", lockFile}
+	for _, e := range entries {
+		if !slices.Contains(own, e.Name()) {
+			return
+		}
+	}
+	for _, name := range own {
+		_ = dir.Remove(name)
+	}
 	_ = base.Remove(mountsDir + "/" + id)
 }
 
-const metaSuffix = ".json"
-
-func slotName(n uint64) string { return "s" + strconv.FormatUint(n, 10) }
-
-// isSlot reports whether a directory entry is a staged file.
-func isSlot(name string) bool {
-	rest, ok := strings.CutPrefix(name, "s")
-	if !ok {
-		return false
-	}
-	_, err := strconv.ParseUint(rest, 10, 64)
-	return err == nil
-}
-
-// writeFile creates or replaces a small file as a whole.
-func writeFile(dir *os.Root, name string, data []byte, durable bool) error {
+// writeFile creates or replaces a small file as a whole, durably.
+func writeFile(dir *os.Root, name string, data []byte) error {
 	temp := name + ".tmp"
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err == nil && durable {
+	if err == nil {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
@@ -412,10 +370,7 @@ func writeFile(dir *os.Root, name string, data []byte, durable bool) error {
 		_ = dir.Remove(temp)
 		return err
 	}
-	if durable {
-		return syncDir(dir)
-	}
-	return nil
+	return syncDir(dir)
 }
 
 func syncDir(dir *os.Root) error {

@@ -91,7 +91,7 @@ func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
 	if err != nil {
 		return unknown, err
 	}
-	outcome, err := c.log.Store().PutIfAbsent(ctx, snapshot.CommitName(t.version), data)
+	outcome, err := c.log.Store().PutIfAbsent(ctx, snapshot.CommitName(t.version), data, t.spec.Published...)
 	if outcome == store.Won {
 		return landed, nil
 	}

@@ -42,10 +42,11 @@ type backend interface {
 	// Judge checks a file of the given size against a version. errNotYet says
 	// that the bytes may still become a file.
 	Judge(ctx context.Context, v view, f *os.File, size int64, p place) (*verdict, error)
-	// DataPath makes a unique name for a data file: object in storage, addPath
-	// in the log.
-	DataPath(v view, p place, codec string) (object, addPath string)
-	// Publish makes f, durable and not written any more, the object.
+	// DataPath makes the name of the data file with a unique id: object in
+	// storage, addPath in the log.
+	DataPath(v view, p place, id, codec string) (object, addPath string)
+	// Publish makes f, durable and not written any more, the object. The name is
+	// durable when a commit has listed it.
 	Publish(ctx context.Context, f *os.File, object string) error
 	// OpenObject opens a published data file.
 	OpenObject(ctx context.Context, object string) (committedReader, error)

@@ -62,7 +62,7 @@ func (l *Live) Create(ctx context.Context, c Caller, dir, name string) (*Staged,
 		return nil, errExist
 	}
 	s := l.newStaged(binding{place: p, name: name, bound: true, process: process})
-	if s.slot, s.file, err = l.area.create(s.meta()); err != nil {
+	if s.slot, s.file, err = l.area.create(l.Version(), s.meta()); err != nil {
 		failed := l.fault(nil, joinPath(p.shown, name), "the file cannot be staged in the table")
 		failed.Err = err
 		return nil, failed.WithHint("the mount needs to write to the table's directory, and space there")
@@ -307,7 +307,7 @@ func (l *Live) renew(ctx context.Context, s *Staged) error {
 // may be full of it.
 func (s *Staged) clear() error {
 	s.mu.Lock()
-	slot, file, reuse := s.slot, s.file, s.slot != 0 && s.file != nil && !s.shared
+	slot, file, reuse := s.slot, s.file, s.slot != "" && s.file != nil && !s.shared
 	s.mu.Unlock()
 	if reuse {
 		if err := file.Truncate(0); err != nil {
@@ -315,7 +315,7 @@ func (s *Staged) clear() error {
 		}
 	} else {
 		var err error
-		if slot, file, err = s.live.area.create(s.meta()); err != nil {
+		if slot, file, err = s.live.area.create(s.live.Version(), s.meta()); err != nil {
 			return err
 		}
 	}
@@ -339,7 +339,7 @@ func (l *Live) record(s *Staged) {
 	s.mu.Lock()
 	slot := s.slot
 	s.mu.Unlock()
-	if slot == 0 {
+	if slot == "" {
 		return
 	}
 	if err := l.area.note(slot, s.meta()); err != nil {

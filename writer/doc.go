@@ -28,9 +28,15 @@
 // is opened, and until it commits only the process that writes it sees it. A
 // refused file loses its name and moves to the rejected ones. Unlinks of
 // committed files are collected and committed as one; those of a process that
-// is writing a file go into the commit of that file. What a mount that died
-// left in .deltafs is sorted out when the table is opened: a file that was
-// being committed is committed if the log says so, and rejected if not.
+// is writing a file go into the commit of that file.
+//
+// What a mount that died left in .deltafs is sorted out when the table is
+// opened: a staged file is committed if the log says so, and rejected if not.
+// The name of a staged file carries the unique id of its data file and a version
+// that its commit comes after, so that the log answers whatever else is known.
+// Under which name a file was dropped stands in notes that outlive the process.
+// They are not durable: after a power failure a rejected file may have lost its
+// name, and a data file that was not committed may stay for VACUUM to find.
 //
 // The package knows nothing of FUSE and errno. Locks, outer to inner:
 //
@@ -40,8 +46,8 @@
 //   - burst.flushing: one commit that has unlinks at a time;
 //   - the commit turn, whose wait can be cancelled;
 //   - Live.syncing: one move to a newer version at a time;
-//   - Live.mu, then Staged.mu, burst.mu and area.mu, which are held for moments
-//     and, but for opening a file, never during I/O.
+//   - Live.mu, then Staged.mu, burst.mu, area.mu and notes.mu, which are held for
+//     moments and, but for opening a file and adding a note, never during I/O.
 //
 // So a write or commit of one file never makes a lookup, a listing or another
 // file wait.

@@ -33,10 +33,11 @@ type fakeBack struct {
 	versions []*fakeView
 	log      [][]action.Action
 	specs    []*TxnSpec
-	objects  int
-	nextID   metacache.FileID
-	adds     map[metacache.FileID]*action.Add
-	judged   int
+	// objects are the names of the data files, in the order of their making.
+	objects []string
+	nextID  metacache.FileID
+	adds    map[metacache.FileID]*action.Add
+	judged  int
 	// shown lags behind the log until Refresh.
 	shown int
 	// commitErr, if set, may refuse a commit; after says that it is in the log
@@ -130,12 +131,19 @@ func (b *fakeBack) Judge(ctx context.Context, v view, f *os.File, size int64, p 
 	return &verdict{Rows: 1, Stats: `{"numRecords":1}`, For: v.Metadata()}, nil
 }
 
-func (b *fakeBack) DataPath(v view, p place, codec string) (object, addPath string) {
+func (b *fakeBack) DataPath(v view, p place, id, codec string) (object, addPath string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.objects++
-	object = fmt.Sprintf("part-%d.parquet", b.objects)
+	object = dataFile("", id, "")
+	b.objects = append(b.objects, object)
 	return object, object
+}
+
+// object is the name of the n-th data file, from 1.
+func (b *fakeBack) object(n int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.objects[n-1]
 }
 
 func (b *fakeBack) Publish(ctx context.Context, f *os.File, object string) error {
@@ -188,17 +196,20 @@ func (b *fakeBack) OpenFile(ctx context.Context, f snapshot.File) (committedRead
 	return b.OpenObject(ctx, f.Path)
 }
 
-func (b *fakeBack) Holds(ctx context.Context, addPath string, since int64) (bool, bool, error) {
+func (b *fakeBack) Committed(ctx context.Context, since int64, ids map[string]bool) (map[string]bool, bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	found := map[string]bool{}
 	for v := since + 1; v < int64(len(b.log)); v++ {
 		for _, a := range b.log[v] {
-			if add, ok := a.(*action.Add); ok && add.Path == addPath {
-				return true, true, nil
+			if add, ok := a.(*action.Add); ok {
+				if id, _, ok := dataID([]byte(add.Path)); ok && ids[id] {
+					found[id] = true
+				}
 			}
 		}
 	}
-	return false, true, nil
+	return found, true, nil
 }
 
 func (b *fakeBack) Commit(ctx context.Context, spec *TxnSpec) (int64, error) {

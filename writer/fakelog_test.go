@@ -42,7 +42,7 @@ func (s *memStore) write(name string, data []byte) store.Outcome {
 	return store.Won
 }
 
-func (s *memStore) PutIfAbsent(ctx context.Context, name string, data []byte) (store.Outcome, error) {
+func (s *memStore) PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (store.Outcome, error) {
 	s.mu.Lock()
 	s.puts++
 	put := s.put

@@ -275,45 +275,6 @@ func commitOperation(t *testing.T, w *Table, v int64) (string, bool) {
 	return "", false
 }
 
-func TestInterruptedCommitIsFoundInTheLog(t *testing.T) {
-	ctx := context.Background()
-	w, _, dir := openLiveTable(t, Options{})
-	if err := copyIn(w.Live(), Caller{PID: 1}, "", "x.parquet", tableFile(t, 1)); err != nil {
-		t.Fatal(err)
-	}
-	n, err := w.Live().Lookup(ctx, Caller{}, "", "x.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	newKernel(w.Live(), 1).run(t, "unlink x.parquet; syncdir") // it is in the log no more, but was
-	// What a mount leaves that dies between the commit and its end.
-	mount := filepath.Join(dir, areaDir, mountsDir, "dead")
-	if err := os.MkdirAll(mount, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		lockFile: "", "s1": "committed bytes", "s2": "other bytes",
-		"s1.json": `{"dir":"","name":"x.parquet","state":"publishing","object":"` + n.File.Path + `","path":"` + n.File.Path + `","base":0}`,
-		"s2.json": `{"dir":"","name":"y.parquet","state":"publishing","object":"part-none.parquet","path":"part-none.parquet","base":0}`,
-	} {
-		if err := os.WriteFile(filepath.Join(mount, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	next, err := Open(ctx, openTable(t, dir), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer next.Close(ctx)
-	rejected, err := next.Live().Rejected(ctx)
-	if err != nil || len(rejected) != 1 || rejected[0].Wanted != "y.parquet" {
-		t.Errorf("rejected are %+v, %v", rejected, err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, n.File.Path)); err != nil {
-		t.Errorf("a data file of version 1: %v", err)
-	}
-}
-
 func TestJoinedFilesAreRefusedAtTheWriteThatJoinsThem(t *testing.T) {
 	ctx := context.Background()
 	w, _, _ := openLiveTable(t, Options{})

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"path"
@@ -8,41 +9,58 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 )
 
-// dataPath makes a new unique name for a data file: disk is relative to the
-// table root, addPath is what add.path says. dir is the hive-escaped partition
-// directory ("" = none), config the table's configuration, codec the one
-// compression codec of the file as Parquet names it, "" if it has several.
+const (
+	// dataPrefix is how the name of a data file begins; the unique id follows.
+	dataPrefix = "part-00000-"
+	// idLen is the length of an id, a UUID.
+	idLen = 36
+)
+
+// codecSuffixes are the parts of a file name that Spark derives from the
+// compression codec, by the codec's name in Parquet.
+var codecSuffixes = map[string]string{
+	"SNAPPY": ".snappy", "GZIP": ".gz", "ZSTD": ".zstd", "BROTLI": ".br", "LZ4": ".lz4hadoop", "LZ4_RAW": ".lz4raw",
+}
+
+// dataPath makes the name of the data file with a unique id: disk is relative
+// to the table root, addPath is what add.path says. dir is the hive-escaped
+// partition directory ("" = none), config the table's configuration, codec the
+// one compression codec of the file as Parquet names it, "" if it has several.
 // The directory is decoration, so that delta.randomizeFilePrefixes may replace
 // it.
-func dataPath(dir string, config map[string]string, codec string) (disk, addPath string) {
+func dataPath(dir, id string, config map[string]string, codec string) (disk, addPath string) {
 	if isTrue(config, "delta.randomizeFilePrefixes") {
 		dir = randomPrefix(config)
 	}
-	disk = path.Join(dir, "part-00000-"+uuid.NewString()+".c000"+codecSuffix(codec)+".parquet")
+	disk = dataFile(dir, id, codecSuffixes[strings.ToUpper(codec)])
 	return disk, encodePath(disk)
 }
 
-// codecSuffix is the part of a file name that Spark derives from the codec.
-func codecSuffix(codec string) string {
-	switch strings.ToUpper(codec) {
-	case "SNAPPY":
-		return ".snappy"
-	case "GZIP":
-		return ".gz"
-	case "ZSTD":
-		return ".zstd"
-	case "BROTLI":
-		return ".br"
-	case "LZ4":
-		return ".lz4hadoop"
-	case "LZ4_RAW":
-		return ".lz4raw"
+func dataFile(dir, id, suffix string) string {
+	return path.Join(dir, dataPrefix+id+".c000"+suffix+".parquet")
+}
+
+// dataFiles are the names that dataPath may have given to the data file of an
+// id in a directory.
+func dataFiles(dir, id string) []string {
+	out := []string{dataFile(dir, id, "")}
+	for _, suffix := range codecSuffixes {
+		out = append(out, dataFile(dir, id, suffix))
 	}
-	return ""
+	return out
+}
+
+// dataID finds the first id of a data file in a text, such as an add.path, and
+// returns what follows it.
+func dataID(text []byte) (id string, rest []byte, ok bool) {
+	i := bytes.Index(text, []byte(dataPrefix))
+	if i < 0 || len(text)-i < len(dataPrefix)+idLen {
+		return "", nil, false
+	}
+	rest = text[i+len(dataPrefix):]
+	return string(rest[:idLen]), rest, true
 }
 
 // randomPrefix is a directory name that spreads the files of a table over the

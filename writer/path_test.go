@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/deltafs/deltafs/snapshot"
+	"github.com/google/uuid"
 )
 
 const dataName = `part-00000-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.c000`
@@ -17,15 +18,11 @@ func TestDataPathNamesTheCodec(t *testing.T) {
 		"SNAPPY": ".snappy", "snappy": ".snappy", "GZIP": ".gz", "ZSTD": ".zstd", "LZ4_RAW": ".lz4raw",
 		"UNCOMPRESSED": "", "": "", "../x": "",
 	} {
-		disk, addPath := dataPath("", nil, codec)
+		disk, addPath := dataPath("", uuid.NewString(), nil, codec)
 		want := "^" + dataName + regexp.QuoteMeta(suffix) + `\.parquet$`
 		if !regexp.MustCompile(want).MatchString(disk) || addPath != disk {
 			t.Errorf("codec %q: %q and %q, want %s", codec, disk, addPath, want)
 		}
-	}
-	one, _ := dataPath("", nil, "")
-	if two, _ := dataPath("", nil, ""); one == two {
-		t.Error("two names are equal")
 	}
 }
 
@@ -54,7 +51,7 @@ func TestDataPathOfPartitionValues(t *testing.T) {
 	for _, tt := range tests {
 		fields := []snapshot.Field{{Name: tt.column, Type: &snapshot.Primitive{Name: "string"}}}
 		dir := snapshot.PartitionDir(fields, map[string]*string{tt.column: &tt.value})
-		disk, addPath := dataPath(dir, nil, "SNAPPY")
+		disk, addPath := dataPath(dir, uuid.NewString(), nil, "SNAPPY")
 		if got := path.Dir(disk); got != tt.disk {
 			t.Errorf("%s=%q: directory %q, want %q", tt.column, tt.value, got, tt.disk)
 		}
@@ -91,7 +88,7 @@ func TestDataPathWithRandomPrefix(t *testing.T) {
 		{map[string]string{"delta.randomizeFilePrefixes": "TRUE", "delta.randomPrefixLength": "5"}, 5},
 		{map[string]string{"delta.randomizeFilePrefixes": "true", "delta.randomPrefixLength": "no number"}, 2},
 	} {
-		disk, addPath := dataPath("k=1", tt.config, "")
+		disk, addPath := dataPath("k=1", uuid.NewString(), tt.config, "")
 		prefix, name, _ := strings.Cut(disk, "/")
 		if len(prefix) != tt.length || strings.Trim(prefix, "abcdefghijklmnopqrstuvwxyz234567") != "" {
 			t.Errorf("%v: prefix %q", tt.config, prefix)
@@ -100,7 +97,7 @@ func TestDataPathWithRandomPrefix(t *testing.T) {
 			t.Errorf("%v: %q, %q", tt.config, disk, addPath)
 		}
 	}
-	if disk, _ := dataPath("k=1", map[string]string{"delta.randomizeFilePrefixes": "false"}, ""); path.Dir(disk) != "k=1" {
+	if disk, _ := dataPath("k=1", uuid.NewString(), map[string]string{"delta.randomizeFilePrefixes": "false"}, ""); path.Dir(disk) != "k=1" {
 		t.Errorf("prefix although it is off: %q", disk)
 	}
 }

@@ -157,6 +157,7 @@ func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
 		spec.Parameters = overwriteParameters(v)
 	}
 	spec.Actions = append(spec.Actions, p.add(verdict))
+	spec.Published = []string{p.object}
 	return spec, nil
 }
 
@@ -210,9 +211,9 @@ func sameMetadata(a, b *action.Metadata) bool {
 	return slices.Equal(a.PartitionColumns, b.PartitionColumns)
 }
 
-// publish makes the bytes a data file of the table, once. That it may exist is
-// recorded first, so that a crash loses track of nothing, and both are durable
-// before the commit.
+// publish makes the bytes a data file of the table, once. Where is recorded
+// first, so that a killed mount leaves no file behind. The bytes are durable;
+// that the name is too before the commit is what TxnSpec.Published asks for.
 func (p *publication) publish(ctx context.Context, v view, verdict *verdict) error {
 	p.s.mu.Lock()
 	slot := p.s.slot
@@ -220,17 +221,13 @@ func (p *publication) publish(ctx context.Context, v view, verdict *verdict) err
 	if p.modified != 0 {
 		return p.live.area.check(slot)
 	}
-	object, addPath := p.live.back.DataPath(v, p.b.place, verdict.Codec)
-	m := p.s.meta()
-	m.Dir, m.Name = p.b.place.dir, p.b.name
-	m.State, m.Object, m.AddPath, m.Base = stagedPublishing, object, addPath, v.Version()
-	if err := p.live.area.note(slot, m); err != nil {
+	object, addPath := p.live.back.DataPath(v, p.b.place, slot.id(), verdict.Codec)
+	meta := stagedMeta{Dir: p.b.place.dir, Name: p.b.name}
+	if err := p.live.area.announce(slot, meta, object); err != nil {
 		return err
 	}
 	p.object, p.addPath = object, addPath
-	noted := make(chan error, 1)
-	go func() { noted <- p.live.area.settleNote(slot) }()
-	err := p.s.use(ctx, func() error {
+	return p.s.use(ctx, func() error {
 		if err := p.live.back.Publish(ctx, p.s.file, object); err != nil {
 			return err
 		}
@@ -240,7 +237,6 @@ func (p *publication) publish(ctx context.Context, v view, verdict *verdict) err
 		}
 		return err
 	})
-	return errors.Join(err, <-noted)
 }
 
 // add is the action that puts the file into the table under its name.

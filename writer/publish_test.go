@@ -26,7 +26,7 @@ func TestCommitOfUnknownOutcomeTouchesNothing(t *testing.T) {
 			}
 		}
 		k.run(t, "close h")
-		if _, err := os.Stat(filepath.Join(back.root, "part-1.parquet")); err != nil {
+		if _, err := os.Stat(filepath.Join(back.root, back.object(1))); err != nil {
 			t.Errorf("the data file was removed: %v", err)
 		}
 		if err := l.close(context.Background()); err != nil {

@@ -2,9 +2,9 @@ package writer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// logKeeper answers for recovery whether the log holds a data file, or ever
-// held it after a version. sure is false when the commits in question cannot
-// be read any more.
+// logKeeper answers for recovery what the log holds of a dead mount.
 type logKeeper interface {
-	Holds(ctx context.Context, addPath string, since int64) (held, sure bool, err error)
-	// Unpublish removes a data file from storage.
+	// Committed returns which of the ids of staged files the log names in a
+	// commit after the version. sure is false when some of those commits cannot
+	// be read any more, so that an id may be missing that was there.
+	Committed(ctx context.Context, since int64, ids map[string]bool) (found map[string]bool, sure bool, err error)
+	// Unpublish removes a data file from storage, if it is there.
 	Unpublish(ctx context.Context, object string) error
 }
 
@@ -30,20 +31,17 @@ func (a *area) recover(ctx context.Context, log logKeeper) (int, error) {
 	}
 	rejected := 0
 	err := a.locked(false, func(base *os.Root) error {
-		mounts, err := fs.ReadDir(base.FS(), mountsDir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+		dead, err := deadMounts(base)
 		if err != nil {
 			return err
 		}
-		for _, m := range mounts {
-			n, err := recoverMount(ctx, base, m.Name(), log)
-			if rejected += n; err != nil {
-				return err
+		defer func() {
+			for _, d := range dead {
+				d.close()
 			}
-		}
-		return nil
+		}()
+		rejected, err = takeOver(ctx, dead, log)
+		return err
 	})
 	return rejected, errors.Join(err, a.sweep())
 }
@@ -51,103 +49,154 @@ func (a *area) recover(ctx context.Context, log logKeeper) (int, error) {
 // deadMount is the directory of a mount that is no more.
 type deadMount struct {
 	base, dir *os.Root // .deltafs, and the directory
-	path      string   // of the directory in .deltafs
+	id        string
+	lock      *os.File
+	slots     []slot
+	notes     map[slot]stagedMeta
 }
 
-// recoverMount takes over one mount, if it is dead, and returns how many files
-// were rejected.
-func recoverMount(ctx context.Context, base *os.Root, id string, log logKeeper) (int, error) {
-	d := deadMount{base: base, path: mountsDir + "/" + id}
-	var err error
-	if d.dir, err = base.OpenRoot(d.path); err != nil {
-		return 0, nil //nolint:nilerr // not a directory, and none of ours
+func (d *deadMount) close() {
+	d.lock.Close()
+	d.dir.Close()
+}
+
+// deadMounts returns the dead mounts, locked.
+func deadMounts(base *os.Root) ([]*deadMount, error) {
+	mounts, err := fs.ReadDir(base.FS(), mountsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	defer d.dir.Close()
-	lock, err := d.dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	var dead []*deadMount
+	for _, m := range mounts {
+		d, err := openDead(base, m.Name())
+		if err != nil {
+			return dead, err
+		}
+		if d != nil {
+			dead = append(dead, d)
+		}
+	}
+	return dead, nil
+}
+
+// openDead opens the directory of a mount, nil if the mount is alive.
+func openDead(base *os.Root, id string) (*deadMount, error) {
+	dir, err := base.OpenRoot(mountsDir + "/" + id)
 	if err != nil {
-		return 0, err
+		return nil, nil //nolint:nilerr // not a directory, and none of ours
 	}
-	defer lock.Close()
+	lock, err := dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	d := &deadMount{base: base, dir: dir, id: id, lock: lock}
 	if err := flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return 0, nil //nolint:nilerr // alive
+		d.close()
+		return nil, nil //nolint:nilerr // alive
 	}
-	entries, err := fs.ReadDir(d.dir.FS(), ".")
+	entries, err := fs.ReadDir(dir.FS(), ".")
 	if err != nil {
-		return 0, err
+		d.close()
+		return nil, err
+	}
+	wanted := map[slot]bool{}
+	for _, e := range entries {
+		if isSlot(e.Name()) {
+			d.slots = append(d.slots, slot(e.Name()))
+			wanted[slot(e.Name())] = true
+		}
+	}
+	d.notes = readNotes(dir, wanted)
+	return d, nil
+}
+
+// takeOver decides about every staged file of the mounts, with one look at the
+// log, and returns how many were rejected.
+func takeOver(ctx context.Context, dead []*deadMount, log logKeeper) (int, error) {
+	ids := map[string]bool{}
+	since := int64(math.MaxInt64)
+	for _, d := range dead {
+		for _, s := range d.slots {
+			base, id, _ := s.parse()
+			ids[id], since = true, min(since, base)
+		}
+	}
+	var committed map[string]bool
+	sure := true
+	if len(ids) > 0 {
+		var err error
+		if committed, sure, err = log.Committed(ctx, since, ids); err != nil {
+			return 0, err
+		}
 	}
 	rejected := 0
-	for _, e := range entries {
-		if !isSlot(e.Name()) {
-			continue
+	for _, d := range dead {
+		for _, s := range d.slots {
+			if committed[s.id()] {
+				if err := d.dir.Remove(string(s)); err != nil {
+					return rejected, err
+				}
+				continue
+			}
+			kept, err := d.interrupted(ctx, s, sure, log)
+			if err != nil {
+				return rejected, err
+			}
+			if kept {
+				rejected++
+			}
 		}
-		kept, err := d.recoverFile(ctx, e.Name(), log)
-		if err != nil {
-			return rejected, err
-		}
-		if kept {
-			rejected++
-		}
+		removeMount(d.dir, d.base, d.id)
 	}
-	for _, e := range entries {
-		if !isSlot(e.Name()) && e.Name() != lockFile {
-			_ = d.dir.Remove(e.Name())
-		}
-	}
-	removeMount(d.dir, base, id)
 	return rejected, nil
 }
 
-// recoverFile decides about one staged file. The answer is the same however
-// often it is asked, for recovery may be interrupted too.
-func (d deadMount) recoverFile(ctx context.Context, slot string, log logKeeper) (kept bool, err error) {
-	info, err := d.dir.Stat(slot)
+// interrupted moves a staged file that was not committed to the rejected ones,
+// and takes its data file back. If the log no longer tells, that stays. The
+// answer is the same however often it is asked, for recovery may be interrupted
+// too.
+func (d *deadMount) interrupted(ctx context.Context, s slot, sure bool, log logKeeper) (kept bool, err error) {
+	info, err := d.dir.Lstat(string(s))
 	if err != nil {
 		return false, err
 	}
-	m := d.meta(slot)
+	m, noted := d.notes[s]
+	if !noted {
+		m.Name = "unnamed.parquet"
+	}
 	r := rejection{
 		Wanted: joinPath(m.Dir, m.Name), Time: time.Now(),
 		Reason: "the mount ended before the file was committed",
 		Hint:   "copy it again if its rows are wanted",
 	}
-	if m.State == stagedPublishing {
-		held, sure, err := log.Holds(ctx, m.AddPath, m.Base)
-		switch {
-		case err != nil:
-			return false, err
-		case held:
-			return false, d.dir.Remove(slot)
-		case !sure:
-			r.Reason = "the mount ended while the file was committed, and the log no longer tells whether it was"
-			r.Hint = "look for its rows in the table before you copy it again"
-		case isDataObject(m.Object):
-			if err := log.Unpublish(ctx, m.Object); err != nil {
+	if !sure {
+		r.Reason = "the mount ended before the file was committed, or while it was; the log no longer tells"
+		r.Hint = "look for its rows in the table before you copy it again"
+	} else {
+		for _, object := range m.objects(s.id()) {
+			if !isDataObject(object, s.id()) {
+				continue
+			}
+			if err := log.Unpublish(ctx, object); err != nil {
 				return false, err
 			}
 		}
 	}
 	if info.Size() == 0 || isMarker(m.Name) {
-		return false, d.dir.Remove(slot)
+		return false, d.dir.Remove(string(s))
 	}
-	_, err = moveToRejected(d.base, d.path+"/"+slot, r)
+	_, err = moveToRejected(d.base, mountsDir+"/"+d.id+"/"+string(s), r)
 	return err == nil, err
 }
 
-// isDataObject reports whether a recorded name can be a data file of ours, for
-// nothing else may be deleted on the word of a file that lies about.
-func isDataObject(object string) bool {
+// isDataObject reports whether a recorded name can be that of the data file
+// with the id, for nothing else may be deleted on the word of a file that lies
+// about.
+func isDataObject(object, id string) bool {
 	dir, name := splitPath(object)
-	return strings.HasPrefix(name, "part-") && isData(name) && dir != areaDir && !strings.HasPrefix(dir, "_delta_log")
-}
-
-// meta is what was recorded about a staged file.
-func (d deadMount) meta(slot string) stagedMeta {
-	var m stagedMeta
-	text, err := d.dir.ReadFile(slot + metaSuffix)
-	if err != nil || json.Unmarshal(text, &m) != nil || m.Name == "" {
-		return stagedMeta{Name: "unnamed.parquet", State: stagedOpen}
-	}
-	return m
+	found, _, ok := dataID([]byte(name))
+	return ok && found == id && isData(name) && dir != areaDir && !strings.HasPrefix(dir, "_delta_log")
 }
 
 // joinPath joins a directory ("" = the root) and a name.

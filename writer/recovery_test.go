@@ -25,7 +25,7 @@ func (b *fakeBack) crash(t *testing.T) *fakeBack {
 	after := &fakeBack{
 		adds: maps.Clone(b.adds),
 		root: root, fields: b.fields, versions: slices.Clone(b.versions), log: slices.Clone(b.log),
-		objects: b.objects, nextID: b.nextID, shown: len(b.versions) - 1,
+		objects: slices.Clone(b.objects), nextID: b.nextID, shown: len(b.versions) - 1,
 	}
 	for i, v := range after.versions {
 		copied := *v

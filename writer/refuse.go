@@ -23,7 +23,7 @@ func (l *Live) refuse(s *Staged, cause error) error {
 	if _, err := l.area.reject(slot, rejectionOf(b.key(), cause)); err != nil {
 		l.opts.Report("reject", b.key().String(), fault.Wrap(ErrUnsure, err, "cannot move a refused file to the rejected ones"))
 	} else {
-		slot = 0
+		slot = ""
 	}
 	l.mu.Lock()
 	l.unbind(s, b.key())
@@ -43,7 +43,7 @@ func (l *Live) refuse(s *Staged, cause error) error {
 // the rejected ones; under its old name it stays. s.op is held.
 func (l *Live) keepRejected(ctx context.Context, s *Staged, b binding, cause error) {
 	err := s.use(ctx, func() error {
-		slot, link, err := l.area.adopt(s.file, s.meta())
+		slot, link, err := l.area.adopt(s.file, l.Version(), s.meta())
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *Staged) giveUp() error {
 	switch {
 	case st == stateSealed || st == stateGone || st == stateRejected || st == stateUnsure:
 		return nil
-	case idle || slot == 0 || isMarker(b.name):
+	case idle || slot == "" || isMarker(b.name):
 		s.live.area.drop(slot)
 		return nil
 	}

@@ -38,19 +38,19 @@ const (
 
 // reject moves a staged file of this mount to the rejected ones and returns
 // its name there.
-func (a *area) reject(n uint64, r rejection) (string, error) {
-	dir, err := a.open()
+func (a *area) reject(n slot, r rejection) (string, error) {
+	_, notes, err := a.opened()
 	if err != nil {
 		return "", err
 	}
 	var name string
 	err = a.locked(true, func(base *os.Root) error {
 		var err error
-		name, err = moveToRejected(base, mountsDir+"/"+a.id+"/"+slotName(n), r)
+		name, err = moveToRejected(base, mountsDir+"/"+a.id+"/"+string(n), r)
 		return err
 	})
 	if err == nil {
-		_ = dir.Remove(slotName(n) + metaSuffix)
+		notes.drop(n)
 	}
 	return name, err
 }
@@ -81,7 +81,7 @@ func moveToRejected(base *os.Root, slot string, r rejection) (string, error) {
 		}
 	}
 	name := rejectedName(r.Wanted, i)
-	if err := writeFile(to, whyPrefix+name, why, true); err != nil {
+	if err := writeFile(to, whyPrefix+name, why); err != nil {
 		return "", err
 	}
 	if err := base.Rename(slot, rejectedDir+"/"+name); err != nil {

@@ -35,7 +35,7 @@ func TestRenameInADirectoryKeepsTheRows(t *testing.T) {
 	newKernel(l, 1).run(t, "rename x.parquet y.parquet")
 	actions := back.log[len(back.log)-1]
 	add, ok := actions[0].(*action.Add)
-	if len(actions) != 1 || !ok || add.DataChange || add.Path != "part-1.parquet" {
+	if len(actions) != 1 || !ok || add.DataChange || add.Path != back.object(1) {
 		t.Errorf("the rename committed %+v", actions)
 	}
 }
@@ -46,7 +46,7 @@ func TestWritingToWhatWasMovedOutLeavesOldVersionsAlone(t *testing.T) {
 	put(t, l, "x.parquet", "A")
 	k := newKernel(l, 1)
 	k.run(t, "rename x.parquet x.bak; open h x.bak; write h B 0 half; truncate h half; truncate h 0; write h B; flush h; expect h B; close h")
-	old, err := os.ReadFile(filepath.Join(back.root, "part-1.parquet"))
+	old, err := os.ReadFile(filepath.Join(back.root, back.object(1)))
 	if err != nil || string(old) != string(content("A")) {
 		t.Fatalf("version 1 holds %q, %v", old, err)
 	}

@@ -100,19 +100,25 @@ func (l *Live) relink(ctx context.Context, f snapshot.File, target *snapshot.Fil
 	if err != nil {
 		return err
 	}
+	// An empty staged file stands for the second name until it is committed.
+	note, none, err := l.area.create(l.Version(), stagedMeta{Dir: m.to.dir, Name: m.newName})
+	if err != nil {
+		return err
+	}
+	none.Close()
 	var object, addPath string
-	var note uint64
 	_, err = l.commitChange(ctx, func(now view) (*TxnSpec, error) {
 		if object == "" {
-			object, addPath = l.back.DataPath(now, m.to, v.Codec)
-			if note, err = l.area.announce(object, addPath, now.Version()); err != nil {
-				return nil, err
-			}
-			if err := l.back.Publish(ctx, file, object); err != nil {
+			object, addPath = l.back.DataPath(now, m.to, note.id(), v.Codec)
+			if err := l.publishAgain(ctx, file, note, m, object); err != nil {
 				return nil, err
 			}
 		}
-		return l.relinkSpec(ctx, now, f, target, m, v, addPath)
+		spec, err := l.relinkSpec(ctx, now, f, target, m, v, addPath)
+		if err == nil {
+			spec.Published = []string{object}
+		}
+		return spec, err
 	})
 	if errors.Is(err, ErrUnsure) {
 		return err // for recovery to decide
@@ -125,6 +131,18 @@ func (l *Live) relink(ctx context.Context, f snapshot.File, target *snapshot.Fil
 	}
 	l.area.drop(note)
 	return err
+}
+
+// publishAgain gives the bytes of a committed file a second name. Not every
+// engine makes them durable.
+func (l *Live) publishAgain(ctx context.Context, file *os.File, note slot, m move, object string) error {
+	if err := l.area.announce(note, stagedMeta{Dir: m.to.dir, Name: m.newName}, object); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return l.back.Publish(ctx, file, object)
 }
 
 func (l *Live) relinkSpec(ctx context.Context, now view, f snapshot.File, target *snapshot.File, m move, v *verdict, addPath string) (*TxnSpec, error) {
@@ -216,12 +234,12 @@ func (l *Live) scratchCopy(ctx context.Context, f snapshot.File, b binding) (*St
 	s.written.add(0, f.Size)
 	var own *os.File
 	if r.File() != nil {
-		if s.slot, own, err = l.area.adopt(r.File(), s.meta()); err == nil {
+		if s.slot, own, err = l.area.adopt(r.File(), l.Version(), s.meta()); err == nil {
 			s.shared = true
 			return s, own.Close()
 		}
 	}
-	if s.slot, own, err = l.area.create(s.meta()); err != nil {
+	if s.slot, own, err = l.area.create(l.Version(), s.meta()); err != nil {
 		return nil, err
 	}
 	if err = copyBytes(own, r, r.File(), f.Size); err == nil {

@@ -115,7 +115,7 @@ func TestWritingThroughASnapshotIsRefused(t *testing.T) {
 	put(t, l, "y.parquet", "B")
 	newKernel(l, 1).run(t, "unlink y.parquet; syncdir")
 	old := back.versions[len(back.versions)-2]
-	f, _, _ := old.ByPath(ctx, "part-2.parquet")
+	f, _, _ := old.ByPath(ctx, back.object(2))
 	if err := l.WantWrite(ctx, Caller{PID: 2}, f); err != nil {
 		t.Errorf("a removed file: %v", err) // its name may be written to
 	}
@@ -178,7 +178,7 @@ func TestLostReplacementIsBusyAndKept(t *testing.T) {
 	put(t, l, "x.parquet", "A")
 	k := newKernel(l, 2)
 	k.run(t, "open h x.parquet trunc; write h B")
-	f, _, _ := back.versions[1].ByPath(ctx, "part-1.parquet")
+	f, _, _ := back.versions[1].ByPath(ctx, back.object(1))
 	back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[f.ID].ToRemove(1, true)}})
 	k.run(t, "!conflict flush h; !conflict flush h; close h")
 	if got := back.contents(t); len(got) != 0 {

@@ -32,9 +32,9 @@ type Staged struct {
 	// mu guards what follows; it is held for moments.
 	mu    sync.Mutex
 	state state
-	// slot is the number of the file in the staging area, 0 before it has
+	// slot is the name of the file in the staging area, "" before it has
 	// bytes of its own; file is open while somebody has the file open.
-	slot  uint64
+	slot  slot
 	file  *os.File
 	users int
 	// origin has the bytes until slot is there or, with shared, until the
@@ -204,7 +204,7 @@ func (s *Staged) acquire(ctx context.Context) error {
 		s.origin, err = s.become(ctx)
 	case s.state == stateGone || s.state == stateRejected:
 		return s.live.fault(ErrNotExist, s.label, "the file is gone")
-	case s.slot != 0:
+	case s.slot != "":
 		s.file, err = s.live.area.reopen(s.slot)
 	}
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *Staged) release() {
 		s.file.Close()
 		s.file = nil
 	}
-	if s.origin != nil && (s.slot != 0 || s.state != stateOpen) {
+	if s.origin != nil && (s.slot != "" || s.state != stateOpen) {
 		s.origin.Close()
 		s.origin = nil
 	}
@@ -315,11 +315,5 @@ func (s *Staged) errSealed() *fault.Error {
 // meta is what is recorded about the file; op is held.
 func (s *Staged) meta() stagedMeta {
 	b := s.binding()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := stagedMeta{Dir: b.place.dir, Name: b.name, State: stagedOpen}
-	if s.timeSet {
-		m.ModTime = s.modTime
-	}
-	return m
+	return stagedMeta{Dir: b.place.dir, Name: b.name}
 }

@@ -175,12 +175,12 @@ func (s *Staged) poison(err error) error {
 // the committed file that it replaces; op is held. They count as written.
 func (s *Staged) own(ctx context.Context, keep int64) error {
 	s.mu.Lock()
-	have, shared, file, origin, oldSlot := s.slot != 0, s.shared, s.file, s.origin, s.slot
+	have, shared, file, origin, oldSlot := s.slot != "", s.shared, s.file, s.origin, s.slot
 	s.mu.Unlock()
 	if have && !shared {
 		return s.reopenIfClosed()
 	}
-	slot, own, err := s.live.area.create(s.meta())
+	slot, own, err := s.live.area.create(s.live.Version(), s.meta())
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func TestLostUnlinkComesBackAndIsReported(t *testing.T) {
 	}
 	k := newKernel(l, 1)
 	// Another writer removed the file: what was wanted is done.
-	gone, _, _ := back.versions[2].ByPath(ctx, "part-2.parquet")
+	gone, _, _ := back.versions[2].ByPath(ctx, back.object(2))
 	k.run(t, "unlink gone.parquet")
 	back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[gone.ID].ToRemove(1, true)}})
 	before := back.commits()
@@ -89,7 +89,7 @@ func TestLostUnlinkComesBackAndIsReported(t *testing.T) {
 		t.Errorf("reports %q, %d commits", reports, back.commits()-before)
 	}
 	// Another writer moved the rows elsewhere: they must not stay by accident.
-	file, _, _ := back.versions[3].ByPath(ctx, "part-1.parquet")
+	file, _, _ := back.versions[3].ByPath(ctx, back.object(1))
 	k.run(t, "unlink compacted.parquet")
 	moved := *back.adds[file.ID]
 	moved.Path, moved.DataChange = "part-1.parquet.2", false
@@ -128,7 +128,7 @@ func TestNameRemovedByAnotherWriterResolvesForAWhile(t *testing.T) {
 		put(t, l, "x.parquet", "A")
 		put(t, l, "y.parquet", "B")
 		newKernel(l, 1).run(t, "unlink y.parquet; syncdir")
-		f, _, _ := back.versions[1].ByPath(ctx, "part-1.parquet")
+		f, _, _ := back.versions[1].ByPath(ctx, back.object(1))
 		back.foreign(t, &TxnSpec{Actions: []action.Action{back.adds[f.ID].ToRemove(1, true)}})
 		if err := back.Refresh(ctx); err != nil {
 			t.Fatal(err)

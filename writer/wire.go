@@ -10,7 +10,6 @@ import (
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/parquetfile"
-	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/go-json-experiment/json"
 )
@@ -127,8 +126,8 @@ func clusteringColumns(s *snapshot.Snapshot) [][]string {
 	return clustering.Columns
 }
 
-func (b *tableBackend) DataPath(v view, p place, codec string) (object, addPath string) {
-	return dataPath(p.dir, v.Metadata().Configuration, codec)
+func (b *tableBackend) DataPath(v view, p place, id, codec string) (object, addPath string) {
+	return dataPath(p.dir, id, v.Metadata().Configuration, codec)
 }
 
 func (b *tableBackend) Publish(ctx context.Context, f *os.File, object string) error {
@@ -153,33 +152,4 @@ func (b *tableBackend) OpenFile(ctx context.Context, f snapshot.File) (committed
 		return nil, err
 	}
 	return r, nil
-}
-
-// Holds looks at the newest version first, and then at each commit since.
-func (b *tableBackend) Holds(ctx context.Context, addPath string, since int64) (held, sure bool, err error) {
-	if err := b.Refresh(ctx); err != nil {
-		return false, false, err
-	}
-	s, err := b.w.table.At(ctx, b.w.table.Latest())
-	if err != nil {
-		return false, false, err
-	}
-	if _, live, err := s.ByPath(ctx, addPath); err != nil || live {
-		return live, true, err
-	}
-	for v := since + 1; v <= s.Version(); v++ {
-		actions, err := b.w.table.ReadCommit(ctx, v)
-		if errors.Is(err, snapshot.ErrNoVersion) || errors.Is(err, store.ErrNotExist) {
-			return false, false, nil // cleaned up
-		}
-		if err != nil {
-			return false, false, err
-		}
-		for _, a := range actions {
-			if add, ok := a.(*action.Add); ok && add.Path == addPath {
-				return true, true, nil
-			}
-		}
-	}
-	return false, true, nil
 }

@@ -7,16 +7,19 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// Publish implements Store by a hard link to the staged file, or by a copy
-// where they are on different file systems. Missing directories are made. The
-// file's modification time is set to now first: VACUUM deletes unreferenced
-// files by age, and a file may have been staged long ago. Publishing the same
-// file under the same name again is no error, so a failed call can be
-// repeated.
+// Publish implements Store by a hard link to the staged file, or by a durable
+// copy where they are on different file systems. Missing directories are made.
+// The file's modification time is set to now first: VACUUM deletes unreferenced
+// files by age, and a file may have been staged long ago. The time need not be
+// durable, for a VACUUM that began before a power failure does not survive it.
+// Publishing the same file under the same name again is no error, so a failed
+// call can be repeated.
 func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -29,9 +32,6 @@ func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error
 	if err := touch(staged); err != nil {
 		return l.fail("cannot set the time of the staged file", name, err)
 	}
-	if err := staged.Sync(); err != nil {
-		return l.fail("cannot make the staged file durable", name, err)
-	}
 	err = l.calls.linkFile(d, staged, base)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -40,9 +40,6 @@ func (l *Local) Publish(ctx context.Context, staged *os.File, name string) error
 		}
 	case errors.Is(err, fs.ErrNotExist) || noLinks(err):
 		err = l.publishCopy(ctx, d, staged, base)
-	}
-	if err == nil {
-		err = l.calls.syncDir(d.file)
 	}
 	return l.fail("cannot publish", name, err)
 }
@@ -85,3 +82,31 @@ func touch(f *os.File) error {
 
 // procPath is a path to the opened file itself, whatever its names.
 func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// settle makes published names durable: each directory that holds one, once.
+func (l *Local) settle(names []string) error {
+	var dirs []string
+	for _, name := range names {
+		dirs = append(dirs, path.Dir(name)+"/")
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		if err := l.settleDir(dir); err != nil {
+			return l.fail("cannot make what was published durable", dir, err)
+		}
+	}
+	return nil
+}
+
+func (l *Local) settleDir(dir string) error {
+	root, err := l.root()
+	if err != nil {
+		return err
+	}
+	d, err := openDir(root, dir)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	return l.calls.syncDir(d.file)
+}

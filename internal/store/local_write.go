@@ -13,9 +13,10 @@ import (
 
 // PutIfAbsent implements Store: the data is written to a draft beside the
 // name, made durable, and linked to the name, which the file system does at
-// most once. Missing directories are made. An error before the link is Unsure
-// too; reading back then finds nothing.
-func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) (Outcome, error) {
+// most once. Draft and prior names are made durable side by side, which a
+// journal does in one go. Missing directories are made. An error before the
+// link is Unsure too; reading back then finds nothing.
+func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Unsure, err
 	}
@@ -24,11 +25,19 @@ func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte) (Outc
 		return Unsure, l.fail("cannot create", name, err)
 	}
 	defer d.close()
+	settled := make(chan error, 1)
+	if len(prior) > 0 {
+		go func() { settled <- l.settle(prior) }()
+	} else {
+		settled <- nil
+	}
 	dr, err := l.draft(d, writeAll(data))
+	if err = errors.Join(err, <-settled); dr != nil {
+		defer dr.discard()
+	}
 	if err != nil {
 		return Unsure, l.fail("cannot create", name, err)
 	}
-	defer dr.discard()
 	outcome, err := l.place(dr, base)
 	if outcome == Won {
 		if err = l.calls.syncDir(d.file); err != nil {

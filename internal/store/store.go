@@ -76,14 +76,17 @@ type Store interface {
 	// Open opens the object for reading.
 	Open(ctx context.Context, name string) (Object, error)
 	// PutIfAbsent creates the object with all of data, durably and at once,
-	// unless the name exists. With Won and Lost the error is nil. An error
-	// that is no timeout (an error tree with a Timeout method that answers
-	// true) promises that a write which has left no object by now never will.
-	PutIfAbsent(ctx context.Context, name string, data []byte) (Outcome, error)
+	// unless the name exists. It never exists before the names that Publish
+	// made and prior lists are durable. With Won and Lost the error is nil. An
+	// error that is no timeout (an error tree with a Timeout method that
+	// answers true) promises that a write which has left no object by now
+	// never will.
+	PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (Outcome, error)
 	// Put creates or replaces the object at once.
 	Put(ctx context.Context, name string, data []byte) error
-	// Publish makes the local staged file an object under a new name,
-	// durably. The staged file stays; the two must not be written any more.
+	// Publish makes the local staged file, whose bytes are durable, an object
+	// under a new name. The name itself is durable when a PutIfAbsent has named
+	// it as prior. The staged file stays; the two must not be written any more.
 	// ErrExist if the name is taken.
 	Publish(ctx context.Context, staged *os.File, name string) error
 	// Delete removes the object. Deleting what does not exist is no error.
