@@ -196,20 +196,6 @@ func (inc *incarnation) retire(path string) {
 	inc.epochs[path]++
 }
 
-// hasVersion reports whether v can be rebuilt.
-func (inc *incarnation) hasVersion(ctx context.Context, v int64) (bool, error) {
-	spans, err := inc.snap.Versions(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, s := range spans {
-		if s.First <= v && v <= s.Last {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // commitTime returns the commit time of v; zero if it is unknown.
 func (inc *incarnation) commitTime(ctx context.Context, v int64) time.Time {
 	at, ok, err := inc.snap.CommitTime(ctx, v)

@@ -87,7 +87,7 @@ func (inc *incarnation) latest() (child, error) {
 
 // version is the directory of a version that can be rebuilt.
 func (inc *incarnation) version(ctx context.Context, v int64) (child, error) {
-	ok, err := inc.hasVersion(ctx, v)
+	ok, err := inc.snap.HasVersion(ctx, v)
 	if err != nil {
 		return child{}, err
 	}

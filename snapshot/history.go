@@ -57,8 +57,8 @@ func (t *Table) historyEntry(ctx context.Context, life *incarnation, l *listing,
 // known returns the versions of which the log has a commit or a complete
 // checkpoint, ascending.
 func (l *listing) known() []int64 {
-	out := make([]int64, 0, len(l.commits)+len(l.checkpoints))
-	for _, c := range l.commits {
+	out := make([]int64, 0, len(l.commits.all)+len(l.checkpoints))
+	for _, c := range l.commits.all {
 		out = append(out, c.version)
 	}
 	for _, c := range l.checkpoints {

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"iter"
 	"path"
 	"slices"
 	"sort"
@@ -18,7 +19,7 @@ import (
 // stale, damaged or point to nothing, and is not read.
 type listing struct {
 	// commits in ascending order.
-	commits []commitFile
+	commits series[commitFile]
 	// checkpoints, complete ones only, from the worst to the best for the
 	// newest version: by version, kind, number of parts and name.
 	checkpoints []checkpointFile
@@ -43,6 +44,7 @@ type checkpointFile struct {
 func list(ctx context.Context, st store.Store) (*listing, error) {
 	names := newLogNames()
 	l := &listing{latest: -1}
+	var commits []commitFile
 	groups := map[partGroup][]store.Info{}
 	for info, err := range st.List(ctx, logDir+"/", "", "/") {
 		if err != nil {
@@ -52,15 +54,16 @@ func list(ctx context.Context, st store.Store) (*listing, error) {
 		switch {
 		case !ok || info.IsPrefix:
 		case name.commit:
-			l.commits = append(l.commits, commitFile{name.version, info})
+			commits = append(commits, commitFile{name.version, info})
 		case info.Size > 0:
 			l.addPart(groups, name, info)
 		}
 	}
-	slices.SortFunc(l.commits, func(a, b commitFile) int { return cmp.Compare(a.version, b.version) })
+	slices.SortFunc(commits, func(a, b commitFile) int { return cmp.Compare(a.version, b.version) })
 	slices.SortFunc(l.checkpoints, compareCheckpoints)
-	if n := len(l.commits); n > 0 {
-		l.latest = l.commits[n-1].version
+	l.commits = newSeries(commits)
+	if n := len(commits); n > 0 {
+		l.latest = commits[n-1].version
 	}
 	if n := len(l.checkpoints); n > 0 {
 		l.latest = max(l.latest, l.checkpoints[n-1].version)
@@ -109,70 +112,99 @@ func compareCheckpoints(a, b checkpointFile) int {
 
 // commit returns the commit file of a version.
 func (l *listing) commit(v int64) (commitFile, bool) {
-	i, ok := sort.Find(len(l.commits), func(i int) int { return cmp.Compare(v, l.commits[i].version) })
+	i, ok := l.find(v)
 	if !ok {
 		return commitFile{}, false
 	}
-	return l.commits[i], true
+	return l.commits.all[i], true
+}
+
+// find returns where the first commit of a version >= v is, and whether it is
+// that of v.
+func (l *listing) find(v int64) (int, bool) {
+	commits := l.commits.all
+	return sort.Find(len(commits), func(i int) int { return cmp.Compare(v, commits[i].version) })
 }
 
 // checkpointsUpTo yields the checkpoints of versions <= v, the best first.
-func (l *listing) checkpointsUpTo(v int64) []checkpointFile {
+func (l *listing) checkpointsUpTo(v int64) iter.Seq2[int, checkpointFile] {
 	n := sort.Search(len(l.checkpoints), func(i int) bool { return l.checkpoints[i].version > v })
-	out := slices.Clone(l.checkpoints[:n])
-	slices.Reverse(out)
-	return out
+	return slices.Backward(l.checkpoints[:n])
 }
 
 // contiguous reports whether the commits from first to last are all there.
 func (l *listing) contiguous(first, last int64) bool {
-	i, _ := sort.Find(len(l.commits), func(i int) int { return cmp.Compare(first, l.commits[i].version) })
+	i, _ := l.find(first)
 	for v := first; v <= last; v, i = v+1, i+1 {
-		if i >= len(l.commits) || l.commits[i].version != v || l.commits[i].info.Size == 0 {
+		if i >= len(l.commits.all) || l.commits.all[i].version != v || l.commits.all[i].info.Size == 0 {
 			return false
 		}
 	}
 	return true
 }
 
+// start is the file from which v, a version that can be rebuilt, is rebuilt:
+// the nearest checkpoint or the first commit.
+func (l *listing) start(v int64) store.Info {
+	for _, c := range l.checkpointsUpTo(v) {
+		return c.parts[0]
+	}
+	return l.commits.all[0].info
+}
+
 // extended is the listing with newer commits, which must be in order.
 func (l *listing) extended(more []commitFile) *listing {
-	out := *l
-	out.commits = append(slices.Clip(l.commits), more...)
-	out.latest = max(l.latest, more[len(more)-1].version)
-	out.spans = out.versions()
-	return &out
+	out := &listing{
+		commits:     l.commits.with(more...),
+		checkpoints: l.checkpoints,
+		spans:       slices.Clone(l.spans),
+		latest:      max(l.latest, more[len(more)-1].version),
+	}
+	for _, c := range more {
+		out.follow(c)
+	}
+	return out
 }
 
 // versions returns the versions that can be rebuilt: those with an unbroken
 // run of commits from version 0 or from a complete checkpoint.
 func (l *listing) versions() []metacache.Span {
-	var out []metacache.Span
-	covered := func(v int64) bool { return len(out) > 0 && out[len(out)-1].Last >= v }
-	reach := func(v int64) {
-		switch {
-		case covered(v):
-		case covered(v - 1):
-			out[len(out)-1].Last = v
-		default:
-			out = append(out, metacache.Span{First: v, Last: v})
-		}
-	}
+	out := &listing{}
 	next := 0
 	checkpointsBefore := func(v int64) {
 		for next < len(l.checkpoints) && l.checkpoints[next].version <= v {
-			reach(l.checkpoints[next].version)
+			out.reach(l.checkpoints[next].version)
 			next++
 		}
 	}
-	for _, c := range l.commits {
+	for _, c := range l.commits.all {
 		checkpointsBefore(c.version)
-		if c.info.Size > 0 && (c.version == 0 || covered(c.version-1)) {
-			reach(c.version)
-		}
+		out.follow(c)
 	}
 	checkpointsBefore(l.latest)
-	return out
+	return out.spans
+}
+
+// follow adds a commit's version to the spans if the one before can be rebuilt;
+// no greater version was added yet.
+func (l *listing) follow(c commitFile) {
+	if c.info.Size > 0 && (c.version == 0 || l.covered(c.version-1)) {
+		l.reach(c.version)
+	}
+}
+
+func (l *listing) reach(v int64) {
+	switch {
+	case l.covered(v):
+	case l.covered(v - 1):
+		l.spans[len(l.spans)-1].Last = v
+	default:
+		l.spans = append(l.spans, metacache.Span{First: v, Last: v})
+	}
+}
+
+func (l *listing) covered(v int64) bool {
+	return len(l.spans) > 0 && l.spans[len(l.spans)-1].Last >= v
 }
 
 // check explains why v cannot be rebuilt, or returns nil.

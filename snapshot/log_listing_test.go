@@ -83,7 +83,7 @@ func TestListingVersions(t *testing.T) {
 		{commitsFile(0, 1, 3), checkpoints(2, 2, 3), "[{0 3}]"},
 		{empty, checkpoints(3), "[{0 1} {3 3}]"},
 	} {
-		l := &listing{commits: c.commits, checkpoints: c.checkpoints}
+		l := &listing{commits: newSeries(c.commits), checkpoints: c.checkpoints}
 		if n := len(c.commits); n > 0 {
 			l.latest = c.commits[n-1].version
 		}

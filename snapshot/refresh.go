@@ -21,7 +21,7 @@ func (t *Table) Refresh(ctx context.Context) (Event, error) {
 		return t.relist(ctx, nil)
 	}
 	l := life.log()
-	same, err := t.sameLog(ctx, l)
+	same, err := t.isSame(ctx, l.lastFile())
 	if err != nil {
 		return Event{}, t.fault(err)
 	}
@@ -51,22 +51,20 @@ func (t *Table) announce(recreated bool) Event {
 	return e
 }
 
-// sameLog reports whether the file that stands for the newest version is
-// still the one that was listed.
-func (t *Table) sameLog(ctx context.Context, l *listing) (bool, error) {
-	last := l.lastFile()
-	info, err := t.store.Head(ctx, last.Name)
+// isSame reports whether a file is still the one that was listed.
+func (t *Table) isSame(ctx context.Context, file store.Info) (bool, error) {
+	info, err := t.store.Head(ctx, file.Name)
 	if errors.Is(err, store.ErrNotExist) {
 		return false, nil
 	}
-	return info.Identity == last.Identity, err
+	return info.Identity == file.Identity, err
 }
 
 // lastFile is the newest commit file, or of a log without any a part of the
 // newest checkpoint.
 func (l *listing) lastFile() store.Info {
-	if n := len(l.commits); n > 0 {
-		return l.commits[n-1].info
+	if n := len(l.commits.all); n > 0 {
+		return l.commits.all[n-1].info
 	}
 	return l.checkpoints[len(l.checkpoints)-1].parts[0]
 }
@@ -121,12 +119,16 @@ func (l *listing) continues(before *listing) bool {
 	if l.latest < before.latest {
 		return false
 	}
-	for i, c := range before.commits {
-		now, ok := l.commit(c.version)
+	now := l.commits.all
+	for i, c := range before.commits.all {
+		for len(now) > 0 && now[0].version < c.version {
+			now = now[1:]
+		}
+		there := len(now) > 0 && now[0].version == c.version
 		switch {
-		case ok && now.info.Identity != c.info.Identity && c.info.Size > 0:
+		case there && now[0].info.Identity != c.info.Identity && c.info.Size > 0:
 			return false
-		case !ok && i == len(before.commits)-1:
+		case !there && i == len(before.commits.all)-1:
 			// Log cleanup never takes the newest commit.
 			return false
 		}
@@ -134,13 +136,94 @@ func (l *listing) continues(before *listing) bool {
 	return true
 }
 
-// Versions returns the versions that can be rebuilt, ascending. It lists the
-// log, so that it also notices a log that others cleaned up.
+// Versions returns the versions that can be rebuilt, ascending. It looks for
+// newer ones, and for a log that others cleaned up.
 func (t *Table) Versions(ctx context.Context) ([]metacache.Span, error) {
 	if err := t.refreshing.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer t.refreshing.release()
+	life, err := t.current()
+	if err != nil {
+		return nil, err
+	}
+	l, err := t.intact(ctx, life.log())
+	if err != nil {
+		return nil, t.fault(err)
+	}
+	if l == nil {
+		return t.listAgain(ctx)
+	}
+	life.setLog(l)
+	return l.spans, nil
+}
+
+// intact returns the listing, extended by the commits that came since, if
+// nothing else happened to the log: cleanup takes the oldest files first, so it
+// is enough that the first one needed is there. A commit that is missing may
+// come back at any time, so that only a listing without gaps can be.
+func (t *Table) intact(ctx context.Context, l *listing) (*listing, error) {
+	if len(l.spans) != 1 || l.spans[0].Last != l.latest {
+		return nil, nil
+	}
+	for _, file := range []store.Info{l.lastFile(), l.start(l.spans[0].First)} {
+		if same, err := t.isSame(ctx, file); err != nil || !same {
+			return nil, err
+		}
+	}
+	more, err := t.probe(ctx, l.latest+1)
+	if err != nil || len(more) == 0 {
+		return l, err
+	}
+	return l.extended(more), nil
+}
+
+// HasVersion reports whether a version can be rebuilt. It asks for the files of
+// the log at which that begins and ends, and lists the log only if one of them
+// is not what it was, or if it had a gap.
+func (t *Table) HasVersion(ctx context.Context, v int64) (bool, error) {
+	life, err := t.current()
+	if err != nil {
+		return false, err
+	}
+	l := life.log()
+	if l.check(v) == nil {
+		there, err := t.isSame(ctx, l.start(v))
+		if c, ok := l.commit(v); ok && there && err == nil {
+			there, err = t.isSame(ctx, c.info)
+		}
+		if there || err != nil {
+			return there, t.fault(err)
+		}
+	} else if v > l.latest || len(l.spans) > 0 && v < l.spans[0].First {
+		return false, nil
+	}
+	if err := t.refreshing.acquire(ctx); err != nil {
+		return false, err
+	}
+	defer t.refreshing.release()
+	spans, err := t.listAgain(ctx)
+	for _, s := range spans {
+		if s.First <= v && v <= s.Last {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// relisted lists the log of the table at hand.
+func (t *Table) relisted(ctx context.Context) error {
+	if err := t.refreshing.acquire(ctx); err != nil {
+		return err
+	}
+	defer t.refreshing.release()
+	_, err := t.listAgain(ctx)
+	return err
+}
+
+// listAgain lists the log and returns which versions can be rebuilt. The caller
+// holds refreshing.
+func (t *Table) listAgain(ctx context.Context) ([]metacache.Span, error) {
 	life, err := t.current()
 	if err != nil {
 		return nil, err

@@ -198,17 +198,7 @@ func (s *countingStore) Open(ctx context.Context, name string) (store.Object, er
 }
 
 func TestRefreshCostsTwoRequestsWhenNothingIsNew(t *testing.T) {
-	f := newFixture(t).plain(addLine("a", 1)).commit(1, addLine("b", 1))
-	local, err := store.OpenLocal(f.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := &countingStore{Store: local}
-	table, err := Open(context.Background(), st, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.Close()
+	table, st := countedTable(t, newFixture(t).plain(addLine("a", 1)).commit(1, addLine("b", 1)))
 	refresh(t, table)
 	if len(st.calls) != 2 {
 		t.Errorf("requests %q", st.calls)

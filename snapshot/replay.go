@@ -83,7 +83,10 @@ type headerReplay struct{ *incarnation }
 func (r *headerReplay) known(_ context.Context, v int64) (*header, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var best *header
+	best := r.headers[v-1] // as after a commit, however many versions there are
+	if best != nil {
+		return best, nil
+	}
 	for version, h := range r.headers {
 		if version <= v && (best == nil || version > best.version) {
 			best = h

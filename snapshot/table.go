@@ -123,7 +123,7 @@ func (t *Table) At(ctx context.Context, v int64) (*Snapshot, error) {
 	s, err := t.at(ctx, v)
 	if logChanged(err) {
 		// Someone cleaned the log up since it was listed.
-		if _, err := t.Versions(ctx); err != nil {
+		if err := t.relisted(ctx); err != nil {
 			return nil, err
 		}
 		s, err = t.at(ctx, v)

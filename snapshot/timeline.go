@@ -3,7 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"slices"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -19,14 +19,17 @@ import (
 // rise strictly: a time that does not is moved to one millisecond after its
 // predecessor, so that every commit has a time of its own that leads to it.
 type timeline struct {
-	listing  *listing
-	versions []int64
-	times    []int64
-	// split is where in-commit timestamps begin.
+	listing *listing
+	// times are those of the listing's commits.
+	times series[int64]
+	// from is the version from which in-commit timestamps count, and split where
+	// they begin.
+	from  int64
 	split int
 }
 
-// timelineOf returns the commit times of the log at hand.
+// timelineOf returns the commit times of the log at hand. Those of commits that
+// came since the last time are added to what is known.
 func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 	l := n.log()
 	n.mu.Lock()
@@ -35,29 +38,48 @@ func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 	if known != nil && known.listing == l {
 		return known, nil
 	}
-	t := &timeline{listing: l}
 	from, err := n.inCommitFrom(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	for i, c := range l.commits {
-		at := min(max(c.info.ModTime.UnixMilli(), earliestCommit), latestCommit)
-		if c.version >= from {
-			if at, err = n.inCommitTime(ctx, c, at); err != nil {
-				return nil, err
-			}
-		} else {
-			t.split = i + 1
-		}
-		if i > 0 && i != t.split {
-			at = max(at, t.times[i-1]+1)
-		}
-		t.versions, t.times = append(t.versions, c.version), append(t.times, at)
+	t := &timeline{listing: l, from: from}
+	if known != nil && known.from == from && l.commits.beginsWith(known.listing.commits) {
+		t.times, t.split = known.times, known.split
+	}
+	if err := n.extend(ctx, t); err != nil {
+		return nil, err
 	}
 	n.mu.Lock()
 	n.timeline = t
 	n.mu.Unlock()
 	return t, nil
+}
+
+// extend adds the times of the commits that have none yet.
+func (n *incarnation) extend(ctx context.Context, t *timeline) error {
+	var more []int64
+	last := int64(math.MinInt64)
+	done := len(t.times.all)
+	if done > 0 {
+		last = t.times.all[done-1]
+	}
+	for i, c := range t.listing.commits.all[done:] {
+		at := min(max(c.info.ModTime.UnixMilli(), earliestCommit), latestCommit)
+		if c.version >= t.from {
+			var err error
+			if at, err = n.inCommitTime(ctx, c, at); err != nil {
+				return err
+			}
+		} else {
+			t.split = done + i + 1
+		}
+		if done+i > 0 && done+i != t.split {
+			at = max(at, last+1)
+		}
+		more, last = append(more, at), at
+	}
+	t.times = t.times.with(more...)
+	return nil
 }
 
 // noInCommit is a version that no table reaches.
@@ -138,11 +160,11 @@ func (n *incarnation) commitTime(ctx context.Context, v int64) (time.Time, bool,
 	if err != nil {
 		return time.Time{}, false, err
 	}
-	i, ok := slices.BinarySearch(t.versions, v)
+	i, ok := t.listing.find(v)
 	if !ok {
 		return time.Time{}, false, nil
 	}
-	return time.UnixMilli(t.times[i]).UTC(), true, nil
+	return time.UnixMilli(t.times.all[i]).UTC(), true, nil
 }
 
 // VersionAsOf returns the newest version committed at or before when.
@@ -162,10 +184,10 @@ func (t *Table) VersionAsOf(ctx context.Context, when time.Time) (int64, error) 
 }
 
 func (t *timeline) asOf(when, now time.Time) (int64, error) {
-	at := when.UnixMilli()
+	at, times := when.UnixMilli(), t.times.all
 	newest := now.UnixMilli()
-	if n := len(t.times); n > 0 {
-		newest = max(newest, t.times[n-1])
+	if n := len(times); n > 0 {
+		newest = max(newest, times[n-1])
 	}
 	if at > newest {
 		return 0, fault.New(ErrNoVersion, "%s is in the future", FormatTime(when)).
@@ -174,17 +196,17 @@ func (t *timeline) asOf(when, now time.Time) (int64, error) {
 	// With in-commit timestamps the two parts of the line are searched apart:
 	// file times may be those of a copy made long after.
 	first, last := 0, t.split
-	if t.split < len(t.times) && at >= t.times[t.split] {
-		first, last = t.split, len(t.times)
+	if t.split < len(times) && at >= times[t.split] {
+		first, last = t.split, len(times)
 	}
-	i := first + sort.Search(last-first, func(i int) bool { return t.times[first+i] > at }) - 1
-	if i == len(t.times)-1 && t.latestByCheckpoint(at) {
+	i := first + sort.Search(last-first, func(i int) bool { return times[first+i] > at }) - 1
+	if i == len(times)-1 && t.latestByCheckpoint(at) {
 		return t.listing.latest, nil
 	}
 	if i < first {
 		return 0, fault.New(ErrNoVersion, "%s is before the first commit that the log still has", FormatTime(when))
 	}
-	v := t.versions[i]
+	v := t.listing.commits.all[i].version
 	if t.listing.check(v) != nil {
 		return 0, fault.New(ErrNoVersion, "the version of %s can no longer be rebuilt", FormatTime(when)).AtVersion(v)
 	}
@@ -194,7 +216,8 @@ func (t *timeline) asOf(when, now time.Time) (int64, error) {
 // latestByCheckpoint reports whether the latest version has no commit file but
 // a checkpoint that was there at the time.
 func (t *timeline) latestByCheckpoint(at int64) bool {
-	if n := len(t.versions); n > 0 && t.versions[n-1] == t.listing.latest {
+	commits := t.listing.commits.all
+	if n := len(commits); n > 0 && commits[n-1].version == t.listing.latest {
 		return false
 	}
 	for _, part := range t.listing.checkpoints[len(t.listing.checkpoints)-1].parts {

@@ -31,8 +31,9 @@ func (n *incarnation) lastVacuum(ctx context.Context) vacuumTrace {
 		return *known
 	}
 	trace := vacuumTrace{latest: l.latest}
-	for i := len(l.commits) - 1; i >= 0 && i >= len(l.commits)-vacuumDepth; i-- {
-		v := l.commits[i].version
+	commits := l.commits.all
+	for i := len(commits) - 1; i >= 0 && i >= len(commits)-vacuumDepth; i-- {
+		v := commits[i].version
 		if known != nil && v <= known.latest {
 			trace.found, trace.version = known.found, known.version
 			break
