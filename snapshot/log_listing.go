@@ -30,8 +30,30 @@ type listing struct {
 
 type commitFile struct {
 	version int64
-	info    store.Info
+	info    stamp
 }
+
+// stamp is what is kept of a commit file's store.Info: nothing that a garbage
+// collector looks at, for a log may have very many.
+type stamp struct {
+	Size     int64
+	ModTime  int64 // in milliseconds
+	Identity store.Identity
+}
+
+func stampOf(info store.Info) stamp {
+	return stamp{info.Size, info.ModTime.UnixMilli(), info.Identity}
+}
+
+// logFile is a file of the log, to be recognised.
+type logFile struct {
+	name     string
+	identity store.Identity
+}
+
+func (c commitFile) file() logFile { return logFile{CommitName(c.version), c.info.Identity} }
+
+func (c checkpointFile) file() logFile { return logFile{c.parts[0].Name, c.parts[0].Identity} }
 
 type checkpointFile struct {
 	version int64
@@ -54,7 +76,7 @@ func list(ctx context.Context, st store.Store) (*listing, error) {
 		switch {
 		case !ok || info.IsPrefix:
 		case name.commit:
-			commits = append(commits, commitFile{name.version, info})
+			commits = append(commits, commitFile{name.version, stampOf(info)})
 		case info.Size > 0:
 			l.addPart(groups, name, info)
 		}
@@ -145,11 +167,11 @@ func (l *listing) contiguous(first, last int64) bool {
 
 // start is the file from which v, a version that can be rebuilt, is rebuilt:
 // the nearest checkpoint or the first commit.
-func (l *listing) start(v int64) store.Info {
+func (l *listing) start(v int64) logFile {
 	for _, c := range l.checkpointsUpTo(v) {
-		return c.parts[0]
+		return c.file()
 	}
-	return l.commits.all[0].info
+	return l.commits.all[0].file()
 }
 
 // extended is the listing with newer commits, which must be in order.

@@ -53,7 +53,7 @@ func TestLogNamesAreStrict(t *testing.T) {
 
 func commitsFile(vs ...int64) (out []commitFile) {
 	for _, v := range vs {
-		out = append(out, commitFile{v, store.Info{Size: 1}})
+		out = append(out, commitFile{v, stamp{Size: 1}})
 	}
 	return out
 }

@@ -52,21 +52,21 @@ func (t *Table) announce(recreated bool) Event {
 }
 
 // isSame reports whether a file is still the one that was listed.
-func (t *Table) isSame(ctx context.Context, file store.Info) (bool, error) {
-	info, err := t.store.Head(ctx, file.Name)
+func (t *Table) isSame(ctx context.Context, file logFile) (bool, error) {
+	info, err := t.store.Head(ctx, file.name)
 	if errors.Is(err, store.ErrNotExist) {
 		return false, nil
 	}
-	return info.Identity == file.Identity, err
+	return info.Identity == file.identity, err
 }
 
 // lastFile is the newest commit file, or of a log without any a part of the
 // newest checkpoint.
-func (l *listing) lastFile() store.Info {
+func (l *listing) lastFile() logFile {
 	if n := len(l.commits.all); n > 0 {
-		return l.commits.all[n-1].info
+		return l.commits.all[n-1].file()
 	}
-	return l.checkpoints[len(l.checkpoints)-1].parts[0]
+	return l.checkpoints[len(l.checkpoints)-1].file()
 }
 
 // probe returns the commits that exist from v on. An empty file is one that a
@@ -81,7 +81,7 @@ func (t *Table) probe(ctx context.Context, v int64) ([]commitFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		more = append(more, commitFile{v, info})
+		more = append(more, commitFile{v, stampOf(info)})
 	}
 }
 
@@ -166,7 +166,7 @@ func (t *Table) intact(ctx context.Context, l *listing) (*listing, error) {
 	if len(l.spans) != 1 || l.spans[0].Last != l.latest {
 		return nil, nil
 	}
-	for _, file := range []store.Info{l.lastFile(), l.start(l.spans[0].First)} {
+	for _, file := range []logFile{l.lastFile(), l.start(l.spans[0].First)} {
 		if same, err := t.isSame(ctx, file); err != nil || !same {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (t *Table) HasVersion(ctx context.Context, v int64) (bool, error) {
 	if l.check(v) == nil {
 		there, err := t.isSame(ctx, l.start(v))
 		if c, ok := l.commit(v); ok && there && err == nil {
-			there, err = t.isSame(ctx, c.info)
+			there, err = t.isSame(ctx, c.file())
 		}
 		if there || err != nil {
 			return there, t.fault(err)

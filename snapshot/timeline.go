@@ -64,7 +64,7 @@ func (n *incarnation) extend(ctx context.Context, t *timeline) error {
 		last = t.times.all[done-1]
 	}
 	for i, c := range t.listing.commits.all[done:] {
-		at := min(max(c.info.ModTime.UnixMilli(), earliestCommit), latestCommit)
+		at := min(max(c.info.ModTime, earliestCommit), latestCommit)
 		if c.version >= t.from {
 			var err error
 			if at, err = n.inCommitTime(ctx, c, at); err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -177,14 +176,21 @@ func cause(err error) error {
 	return err
 }
 
-// infoOf describes a regular file. The identity is device, inode, size and
-// mtime in nanoseconds.
+// infoOf describes a regular file.
 func infoOf(name string, fi fs.FileInfo) Info {
 	info := Info{Name: name, Size: fi.Size(), ModTime: fi.ModTime()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		info.Identity = fmt.Sprintf("%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano())
+		info.Identity = Identity{st.Dev, st.Ino, uint64(st.Size), uint64(st.Mtim.Nano())}
 	}
 	return info
+}
+
+// infoAt is infoOf for what the kernel answers.
+func infoAt(name string, st *unix.Stat_t) Info {
+	return Info{
+		Name: name, Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()),
+		Identity: Identity{st.Dev, st.Ino, uint64(st.Size), uint64(st.Mtim.Nano())},
+	}
 }
 
 // MkdirAll makes a directory and its parents, durably.

@@ -8,9 +8,13 @@ import (
 	"iter"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // List implements Store. A directory counts as a common prefix also when it
@@ -70,11 +74,11 @@ func (w *walk) dir(name string) bool {
 	if err != nil {
 		return w.fail(w.store.fail("cannot list", name, err))
 	}
-	for _, e := range entries {
+	for e, a := range w.ask(d, entries) {
 		if err := w.ctx.Err(); err != nil {
 			return w.fail(err)
 		}
-		if !w.entry(d, e) {
+		if !w.entry(e, a) {
 			return false
 		}
 	}
@@ -113,6 +117,8 @@ func (w *walk) entries(d *directory, name string) ([]entry, error) {
 	return kept, nil
 }
 
+func (e entry) isDir() bool { return strings.HasSuffix(e.key, "/") }
+
 func (e entry) isLink() bool { return e.Type()&fs.ModeSymlink != 0 }
 
 // leadsNowhere says that following a link failed because of the link.
@@ -129,9 +135,53 @@ func (w *walk) wanted(key string) bool {
 	return key > w.after || (!w.fold && strings.HasSuffix(key, "/") && strings.HasPrefix(w.after, key))
 }
 
+// answer is what the attributes of an entry say.
+type answer struct {
+	info    Info
+	regular bool
+	err     error
+}
+
+// askBatch is how many entries are asked about ahead, in a directory that has
+// more: enough to keep several processors busy, and little memory.
+const askBatch = 1024
+
+// ask yields the entries with their answers. It asks for the attributes of a
+// few entries when they are wanted, and for those of many side by side.
+func (w *walk) ask(d *directory, entries []entry) iter.Seq2[entry, answer] {
+	return func(yield func(entry, answer) bool) {
+		if len(entries) <= askBatch {
+			for _, e := range entries {
+				if !yield(e, w.info(d, e)) {
+					return
+				}
+			}
+			return
+		}
+		answers := make([]answer, askBatch)
+		for batch := range slices.Chunk(entries, askBatch) {
+			share := len(batch)/runtime.GOMAXPROCS(0) + 1
+			var asking sync.WaitGroup
+			for from := 0; from < len(batch); from += share {
+				asking.Go(func() {
+					for i := from; i < min(from+share, len(batch)); i++ {
+						answers[i] = w.info(d, batch[i])
+					}
+				})
+			}
+			asking.Wait()
+			for i, e := range batch {
+				if !yield(e, answers[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // entry yields one entry or what is below it.
-func (w *walk) entry(d *directory, e entry) bool {
-	if strings.HasSuffix(e.key, "/") {
+func (w *walk) entry(e entry, a answer) bool {
+	if e.isDir() {
 		switch {
 		case w.fold:
 			return w.yield(Info{Name: e.key, IsPrefix: true}, nil)
@@ -140,25 +190,33 @@ func (w *walk) entry(d *directory, e entry) bool {
 		}
 		return w.dir(e.key)
 	}
-	fi, err := w.stat(d, e)
-	if gone(err) {
+	if gone(a.err) || a.err == nil && !a.regular {
 		return true
 	}
-	if err != nil {
-		return w.fail(w.store.fail("cannot list", e.key, err))
+	if a.err != nil {
+		return w.fail(w.store.fail("cannot list", e.key, a.err))
 	}
-	if !fi.Mode().IsRegular() {
-		return true
-	}
-	return w.yield(infoOf(e.key, fi), nil)
+	return w.yield(a.info, nil)
 }
 
-// stat follows links from the root, for they may lead out of d.
-func (w *walk) stat(d *directory, e entry) (fs.FileInfo, error) {
-	if e.isLink() {
-		return w.root.Stat(e.key)
+// info asks for the attributes of an entry, unless it is a directory. It follows
+// links from the root, for they may lead out of d.
+func (w *walk) info(d *directory, e entry) answer {
+	if e.isDir() {
+		return answer{}
 	}
-	return w.store.calls.lstat(d, e.Name())
+	if e.isLink() {
+		fi, err := w.root.Stat(e.key)
+		if err != nil || !fi.Mode().IsRegular() {
+			return answer{err: err}
+		}
+		return answer{infoOf(e.key, fi), true, nil}
+	}
+	var st unix.Stat_t
+	if err := w.store.calls.lstat(d, e.Name(), &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return answer{err: err}
+	}
+	return answer{infoAt(e.key, &st), true, nil}
 }
 
 func (w *walk) fail(err error) bool {

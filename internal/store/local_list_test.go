@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func list(t *testing.T, l *Local, prefix, after, delimiter string) []string {
@@ -23,7 +25,7 @@ func list(t *testing.T, l *Local, prefix, after, delimiter string) []string {
 		if info.IsPrefix != strings.HasSuffix(info.Name, "/") {
 			t.Errorf("%q: IsPrefix is %v", info.Name, info.IsPrefix)
 		}
-		if !info.IsPrefix && (info.Identity == "" || info.ModTime.IsZero()) {
+		if !info.IsPrefix && ((info.Identity == Identity{}) || info.ModTime.IsZero()) {
 			t.Errorf("%q: incomplete %+v", info.Name, info)
 		}
 		names = append(names, info.Name)
@@ -188,9 +190,9 @@ func TestListAsksForNoAttributesOfSkippedNames(t *testing.T) {
 		write(t, dir, fmt.Sprintf("log/%d", i), "")
 	}
 	var asked []string
-	l.calls.lstat = func(d *directory, name string) (fs.FileInfo, error) {
+	l.calls.lstat = func(d *directory, name string, st *unix.Stat_t) error {
 		asked = append(asked, name)
-		return systemCalls.lstat(d, name)
+		return systemCalls.lstat(d, name, st)
 	}
 	for range l.List(t.Context(), "log/", "log/5", "") {
 		if len(asked) == 2 {

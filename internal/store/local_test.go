@@ -234,8 +234,8 @@ func TestIdentityChangesWithTheFile(t *testing.T) {
 	}
 	defer keep.Close()
 	second := put("two")
-	if first.Identity == second.Identity || first.Identity == "" {
-		t.Errorf("identity %q of two files of one size and time", first.Identity)
+	if first.Identity == second.Identity || (first.Identity == Identity{}) {
+		t.Errorf("identity %v of two files of one size and time", first.Identity)
 	}
 	if !second.ModTime.Equal(when) || second.Size != 3 {
 		t.Errorf("got %+v", second)

@@ -43,12 +43,16 @@ type Info struct {
 	Size int64
 	// ModTime is the storage's modification time.
 	ModTime time.Time
-	// Identity changes when the object is replaced, even by one of the same
-	// size and time: device, inode, size and mtime locally, an ETag elsewhere.
-	Identity string
+	// Identity changes when the object is replaced.
+	Identity Identity
 	// IsPrefix is set for a common prefix (a directory).
 	IsPrefix bool
 }
+
+// Identity tells an object from one that replaced it, even by the same size and
+// time: device, inode, size and mtime locally, the hash of an ETag elsewhere. It
+// holds no pointer, for there is one of every file of a log.
+type Identity [4]uint64
 
 // Object is an opened object. ReadAt may be called from many goroutines.
 type Object interface {

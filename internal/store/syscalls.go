@@ -23,7 +23,7 @@ type calls struct {
 	// readDir reads a whole directory, in no order.
 	readDir func(dir *os.File) ([]fs.DirEntry, error)
 	// lstat asks for the attributes of a name in d.
-	lstat func(d *directory, name string) (fs.FileInfo, error)
+	lstat func(d *directory, name string, st *unix.Stat_t) error
 }
 
 var systemCalls = calls{
@@ -37,8 +37,22 @@ var systemCalls = calls{
 		return unix.Linkat(unix.AT_FDCWD, procPath(f), int(d.file.Fd()), base, unix.AT_SYMLINK_FOLLOW)
 	},
 	syncDir: syncDir,
-	readDir: func(dir *os.File) ([]fs.DirEntry, error) { return dir.ReadDir(-1) },
-	lstat:   func(d *directory, name string) (fs.FileInfo, error) { return d.Lstat(name) },
+	readDir: readDir,
+	lstat: func(d *directory, name string, st *unix.Stat_t) error {
+		return unix.Fstatat(int(d.file.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
+	},
+}
+
+// readDir reads a directory through another descriptor, for a file that was
+// opened in an os.Root asks for the attributes of every entry.
+func readDir(dir *os.File) ([]fs.DirEntry, error) {
+	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	again := os.NewFile(uintptr(fd), dir.Name())
+	defer again.Close()
+	return again.ReadDir(-1)
 }
 
 // syncDir makes the names in a directory durable, where the file system can:
