@@ -9,8 +9,12 @@ import (
 // ErrNotCovered says that an index does not hold the wanted version.
 var ErrNotCovered = errors.New("version is not in the index")
 
-// FileID names one (path, deletion vector) pair for as long as an index
-// lives. It is never 0 and never reused, and fits 40 bits.
+// ErrTooLarge says that a version has more files than an index can hold.
+var ErrTooLarge = errors.New("too many files for the index")
+
+// FileID names one (path, deletion vector) pair for as long as one of the
+// versions that have it is covered. One that was dropped and is loaded again
+// may have another. It is never 0, never means another pair, and fits 40 bits.
 type FileID uint64
 
 // Key orders the files of a version. Dir compares by path element: all of
@@ -57,6 +61,15 @@ type Totals struct {
 	DVs int64
 }
 
+// add counts a file in, or out if sign is -1.
+func (t *Totals) add(f *File, sign int64) {
+	t.Files += sign
+	t.Bytes += sign * f.Size
+	if f.DV != "" {
+		t.DVs += sign
+	}
+}
+
 // Span is an inclusive range of versions.
 type Span struct{ First, Last int64 }
 
@@ -90,7 +103,8 @@ type Index interface {
 	Files(ctx context.Context, v int64) iter.Seq2[File, error]
 	// ByPath returns the live file with this canonical path.
 	ByPath(ctx context.Context, v int64, path string) (File, bool, error)
-	// ByID returns the file that an ID names, in whatever version it lived.
+	// ByID returns the file that an ID names, in whatever covered version it
+	// lived.
 	ByID(ctx context.Context, id FileID) (File, bool, error)
 	// LastID is the greatest ID assigned so far, 0 before the first. Load and
 	// Apply assign ascending IDs, so what lies between two calls of LastID was

@@ -7,11 +7,13 @@ import (
 
 // Compare orders keys: by directory, visible name, path.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(
-		CompareDirs(k.Dir, other.Dir),
-		strings.Compare(k.Name, other.Name),
-		strings.Compare(k.Path, other.Path),
-	)
+	if k.Dir != other.Dir {
+		return CompareDirs(k.Dir, other.Dir)
+	}
+	if k.Name != other.Name {
+		return strings.Compare(k.Name, other.Name)
+	}
+	return strings.Compare(k.Path, other.Path)
 }
 
 // CompareDirs orders directories by path element, so that everything below a

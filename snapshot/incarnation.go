@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/deltafs/deltafs/internal/fault"
@@ -29,9 +28,7 @@ type incarnation struct {
 	// index is nil until it is first needed.
 	index metacache.Index
 	// headers are those of all covered versions and of some others.
-	headers map[int64]*header
-	// births say in which version FileIDs were first seen, ascending by ID.
-	births   []birth
+	headers  map[int64]*header
 	timeline *timeline
 	// inCommit caches in-commit timestamps by version.
 	inCommit map[int64]int64
@@ -132,50 +129,11 @@ func (n *incarnation) remember(h *header) {
 	n.headers[h.version] = h
 }
 
-// birth says that the IDs up to last, from that of the birth before on, were
-// assigned when version was indexed.
-type birth struct {
-	last    metacache.FileID
-	version int64
-}
-
-// indexed notes that the index now holds the version.
-func (n *incarnation) indexed(h *header) {
-	last := n.opened().LastID()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.headers[h.version] = h
-	if k := len(n.births); k == 0 || n.births[k-1].last < last {
-		n.births = append(n.births, birth{last, h.version})
-	}
-}
-
-// born returns a version that has the file with this ID of the index.
-func (n *incarnation) born(id metacache.FileID) (int64, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	i := sort.Search(len(n.births), func(i int) bool { return n.births[i].last >= id })
-	if i == len(n.births) {
-		return 0, false
-	}
-	return n.births[i].version, true
-}
-
-// fileByID finds a file of the index, which may have had to drop its versions.
-func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (f metacache.File, ok bool, err error) {
+// fileByID finds a file of the versions that the index holds.
+func (n *incarnation) fileByID(ctx context.Context, id metacache.FileID) (metacache.File, bool, error) {
 	index := n.opened()
 	if index == nil {
-		return f, false, nil
-	}
-	if f, ok, err = index.ByID(ctx, id); ok || err != nil {
-		return f, ok, err
-	}
-	v, ok := n.born(id)
-	if !ok {
-		return f, false, nil
-	}
-	if _, err := n.files(ctx, v); err != nil {
-		return f, false, err
+		return metacache.File{}, false, nil
 	}
 	return index.ByID(ctx, id)
 }

@@ -141,7 +141,7 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 	if err := r.opened().Load(ctx, c.version, nil, r.checkpointFiles(ctx, c, h)); err != nil {
 		return nil, err
 	}
-	r.indexed(h)
+	r.remember(h)
 	return h, nil
 }
 
@@ -187,6 +187,6 @@ func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header
 	if err != nil {
 		return nil, err
 	}
-	r.indexed(c.header)
+	r.remember(c.header)
 	return c.header, nil
 }

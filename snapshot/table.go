@@ -197,7 +197,8 @@ func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error
 
 // FileByID returns a file that some snapshot has shown (Dir and Name as in the
 // newest version at hand that shows it, if they differ). ErrNotExist for an ID
-// of a table that was since made again.
+// of a table that was since made again, or of a file in none of the versions
+// that the index still holds.
 func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error) {
 	life, err := t.current()
 	if err != nil {

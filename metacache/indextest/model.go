@@ -1,6 +1,7 @@
 package indextest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -24,11 +26,34 @@ type commit struct {
 type history struct {
 	commits  []commit
 	versions []map[string]metacache.File
-	// ids are the IDs seen so far, by path and deletion vector.
-	ids map[metacache.Gone]metacache.FileID
+	// ids are the IDs of the files that may be in a covered version, and owners
+	// the files of all IDs ever seen.
+	ids    map[metacache.Gone]metacache.FileID
+	owners map[metacache.FileID]metacache.Gone
 }
 
-func newHistory() *history { return &history{ids: map[metacache.Gone]metacache.FileID{}} }
+func newHistory() *history {
+	return &history{ids: map[metacache.Gone]metacache.FileID{}, owners: map[metacache.FileID]metacache.Gone{}}
+}
+
+func identity(f metacache.File) metacache.Gone { return metacache.Gone{Path: f.Path, DV: f.DV} }
+
+// forget drops the IDs of files that are in no covered version but fresh, which
+// was covered after others were dropped: these may have new ones.
+func (h *history) forget(coverage []metacache.Span, fresh int64) {
+	covered := map[metacache.Gone]bool{}
+	for _, s := range coverage {
+		for v := s.First; v <= s.Last; v++ {
+			if v == fresh {
+				continue
+			}
+			for _, f := range h.versions[v] {
+				covered[identity(f)] = true
+			}
+		}
+	}
+	maps.DeleteFunc(h.ids, func(file metacache.Gone, _ metacache.FileID) bool { return !covered[file] })
+}
 
 // add appends a commit.
 func (h *history) add(c commit) {
@@ -65,6 +90,14 @@ func sortKey(k metacache.Key) []string {
 	return append(key, "", k.Name, k.Path)
 }
 
+// note is what is kept with a version: some have the same as others.
+func note(v int64) []byte {
+	if v%5 == 0 {
+		return nil
+	}
+	return fmt.Append(nil, "note ", v/2)
+}
+
 // load is the files of a version in some order, for Index.Load.
 func (h *history) load(v int64, r *rand.Rand) iter.Seq2[metacache.File, error] {
 	files := h.sorted(v)
@@ -72,11 +105,23 @@ func (h *history) load(v int64, r *rand.Rand) iter.Seq2[metacache.File, error] {
 	return seq(files, nil)
 }
 
-// seq yields the files, then err if it is not nil.
+// seq yields the files, then err if it is not nil. The strings of a file are
+// overwritten after it.
 func seq(files []metacache.File, err error) iter.Seq2[metacache.File, error] {
 	return func(yield func(metacache.File, error) bool) {
+		buffer := make([]byte, 0, 1024)
 		for _, f := range files {
-			if !yield(f, nil) {
+			buffer = buffer[:0]
+			for _, s := range []*string{&f.Dir, &f.Name, &f.Path, &f.DV, &f.Raw} {
+				at := len(buffer)
+				buffer = append(buffer, *s...)
+				*s = unsafe.String(unsafe.SliceData(buffer[at:]), len(*s))
+			}
+			more := yield(f, nil)
+			for i := range buffer {
+				buffer[i] = '?'
+			}
+			if !more {
 				return
 			}
 		}
@@ -117,6 +162,9 @@ func (h *history) check(t *testing.T, x metacache.Index, v int64) {
 			children[parent][name] = true
 			dirs[parent] = append(dirs[parent], nil...)
 		}
+	}
+	if got, err := x.Note(ctx, v); err != nil || !bytes.Equal(got, note(v)) {
+		t.Errorf("Note(%d) = %q, %v, want %q", v, got, err, note(v))
 	}
 	if got, err := x.Totals(ctx, v); err != nil || got != totals {
 		t.Errorf("Totals(%d) = %+v, %v, want %+v", v, got, err, totals)
@@ -174,7 +222,8 @@ func (h *history) checkPoints(t *testing.T, x metacache.Index, v int64) {
 	}
 }
 
-// same compares files in order, and each ID with the one seen before.
+// same compares files in order, and each ID with the one that the file has in
+// other covered versions.
 func (h *history) same(t *testing.T, what string, got, want []metacache.File) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -185,25 +234,34 @@ func (h *history) same(t *testing.T, what string, got, want []metacache.File) {
 		if w.ID = g.ID; g != w {
 			t.Fatalf("%s: file %d is\n%+v, want\n%+v", what, i, g, w)
 		}
-		key := metacache.Gone{Path: g.Path, DV: g.DV}
+		key := identity(g)
 		if h.ids[key] == 0 {
 			h.ids[key] = g.ID
 		}
 		if g.ID == 0 || g.ID >= 1<<40 || g.ID != h.ids[key] {
 			t.Fatalf("%s: %+v has ID %d, before it had %d", what, key, g.ID, h.ids[key])
 		}
+		if owner, ok := h.owners[g.ID]; ok && owner != key {
+			t.Fatalf("%s: %+v has ID %d, which named %+v before", what, key, g.ID, owner)
+		}
+		h.owners[g.ID] = key
 	}
 }
 
-// checkIDs makes sure that no two files share an ID.
-func (h *history) checkIDs(t *testing.T) {
+// checkIDs looks up all IDs ever seen: those of covered versions are known,
+// and none names another file than it did.
+func (h *history) checkIDs(t *testing.T, x metacache.Index) {
 	t.Helper()
-	seen := map[metacache.FileID]metacache.Gone{}
-	for file, id := range h.ids {
-		if other, ok := seen[id]; ok {
-			t.Errorf("ID %d names both %+v and %+v", id, file, other)
+	for id, owner := range h.owners {
+		f, ok, err := x.ByID(t.Context(), id)
+		switch {
+		case err != nil || ok && (identity(f) != owner || f.ID != id):
+			t.Fatalf("ByID(%d) = %+v, %v, want %+v", id, f, err, owner)
+		case !ok && h.ids[owner] == id:
+			t.Fatalf("ByID(%d) does not know %+v, which is in a covered version", id, owner)
+		case id > x.LastID():
+			t.Fatalf("%+v has ID %d, and the last is %d", owner, id, x.LastID())
 		}
-		seen[id] = file
 	}
 }
 
@@ -240,10 +298,10 @@ func firstErr[T any](items iter.Seq2[T, error]) error {
 
 // loadAll loads version v of the history.
 func (h *history) loadAll(ctx context.Context, x metacache.Index, v int64, r *rand.Rand) error {
-	return x.Load(ctx, v, nil, h.load(v, r))
+	return x.Load(ctx, v, note(v), h.load(v, r))
 }
 
 // apply applies version v of the history.
 func (h *history) apply(ctx context.Context, x metacache.Index, v int64) error {
-	return x.Apply(ctx, v, nil, h.commits[v].gone, h.commits[v].added)
+	return x.Apply(ctx, v, note(v), h.commits[v].gone, h.commits[v].added)
 }

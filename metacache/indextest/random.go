@@ -24,7 +24,10 @@ var visible = []string{"part.parquet", "part", "part-1", "part.1", "x", "0", "ä
 func randomFile(r *rand.Rand) metacache.File {
 	dir, name := dirs[r.IntN(len(dirs))], visible[r.IntN(len(visible))]
 	path := fmt.Sprintf("p%d-%s", r.IntN(3), name)
-	if dir != "" {
+	switch {
+	case r.IntN(6) == 0: // as with column mapping, and a name from elsewhere
+		path, name = fmt.Sprintf("%c%c/p", 'a'+r.IntN(2), 'a'+r.IntN(3)), visible[r.IntN(len(visible))]
+	case dir != "":
 		path = dir + "/" + path
 	}
 	f := metacache.File{
@@ -97,9 +100,9 @@ func randomHistory(r *rand.Rand, versions int) *history {
 	return h
 }
 
-// testRandom compares an index with the model after each of many loads and
-// applies in any order.
-func testRandom(t *testing.T, open func(*testing.T) metacache.Index) {
+// RandomHistory compares an index with a model after each of many loads and
+// applies in any order. The index may drop versions.
+func RandomHistory(t *testing.T, open func(*testing.T) metacache.Index) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
@@ -125,10 +128,15 @@ func testRandom(t *testing.T, open func(*testing.T) metacache.Index) {
 				if !covers(x.Coverage(), v) {
 					t.Fatalf("version %d is not covered after it was given: %v", v, x.Coverage())
 				}
+				fresh := v
+				if covered {
+					fresh = -1
+				}
+				h.forget(x.Coverage(), fresh)
 				h.check(t, x, v)
 				h.checkCoverage(t, x, r)
+				h.checkIDs(t, x)
 			}
-			h.checkIDs(t)
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/deltafs/deltafs/metacache"
 )
 
-// Run runs the suite. open returns an empty index, and closes it with
-// t.Cleanup if that is needed.
+// Run runs the suite. open returns an empty index that drops no version, and
+// closes it with t.Cleanup if that is needed.
 func Run(t *testing.T, open func(t *testing.T) metacache.Index) {
 	for _, tt := range []struct {
 		name string
@@ -26,13 +26,14 @@ func Run(t *testing.T, open func(t *testing.T) metacache.Index) {
 		{"ReAddOfALivePathReplacesIt", testReAdd},
 		{"TombstoneEndsWithReAdd", testTombstone},
 		{"ApplyAgainChangesNothing", testApplyAgain},
+		{"LastOfOnePathCounts", testLoadTwice},
 		{"IDsAscend", testIDsAscend},
 		{"FailedLoadLeavesTheIndex", testFailedLoad},
 		{"CancelledContext", testCancelled},
 		{"StoppedIteration", testStopped},
 		{"IterationSeesOneVersion", testIsolation},
 		{"ConcurrentUse", testConcurrent},
-		{"RandomHistory", testRandom},
+		{"RandomHistory", RandomHistory},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, open) })
 	}
@@ -57,7 +58,7 @@ func start(t *testing.T, open func(*testing.T) metacache.Index, files ...metacac
 	h := newHistory()
 	h.add(commit{added: files})
 	x := open(t)
-	if err := x.Load(t.Context(), 0, nil, seq(files, nil)); err != nil {
+	if err := x.Load(t.Context(), 0, note(0), seq(files, nil)); err != nil {
 		t.Fatal(err)
 	}
 	h.check(t, x, 0)
@@ -85,9 +86,10 @@ func testEmpty(t *testing.T, open func(*testing.T) metacache.Index) {
 	_, lookupErr := x.Lookup(ctx, 0, "", "x")
 	_, _, pathErr := x.ByPath(ctx, 0, "x")
 	_, totalsErr := x.Totals(ctx, 0)
+	_, noteErr := x.Note(ctx, 0)
 	for what, err := range map[string]error{
 		"Apply": x.Apply(ctx, 1, nil, nil, nil), "Dir": firstErr(x.Dir(ctx, 0, "", "")), "Subdirs": firstErr(x.Subdirs(ctx, 0, "", "")),
-		"Files": firstErr(x.Files(ctx, 0)), "Lookup": lookupErr, "ByPath": pathErr, "Totals": totalsErr,
+		"Files": firstErr(x.Files(ctx, 0)), "Lookup": lookupErr, "ByPath": pathErr, "Totals": totalsErr, "Note": noteErr,
 	} {
 		if !isNotCovered(err) {
 			t.Errorf("%s: got %v, want ErrNotCovered", what, err)
@@ -98,6 +100,22 @@ func testEmpty(t *testing.T, open func(*testing.T) metacache.Index) {
 			t.Errorf("ByID(%d) = %+v, %v, %v", id, f, ok, err)
 		}
 	}
+}
+
+func testLoadTwice(t *testing.T, open func(*testing.T) metacache.Index) {
+	a, b := file("d", "a"), file("d", "b")
+	again, moved := a, b
+	again.Size, again.DV = 99, "u1"
+	moved.Dir, moved.Name = "e", "moved"
+	h := newHistory()
+	h.add(commit{added: []metacache.File{again, moved}})
+	x := open(t)
+	if err := x.Load(t.Context(), 0, note(0), seq([]metacache.File{a, b, a, moved, again}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	h.check(t, x, 0)
+	step(t, x, h, commit{gone: []metacache.Gone{identity(again)}, added: []metacache.File{b}})
+	h.checkIDs(t, x)
 }
 
 func testIDsAscend(t *testing.T, open func(*testing.T) metacache.Index) {
@@ -166,7 +184,7 @@ func testRemoveByDV(t *testing.T, open func(*testing.T) metacache.Index) {
 	step(t, x, h, commit{gone: []metacache.Gone{gone(f)}, added: []metacache.File{withDV}})
 	step(t, x, h, commit{gone: []metacache.Gone{gone(f)}})
 	step(t, x, h, commit{gone: []metacache.Gone{gone(withDV)}})
-	h.checkIDs(t)
+	h.checkIDs(t, x)
 }
 
 func testReAdd(t *testing.T, open func(*testing.T) metacache.Index) {
@@ -236,7 +254,7 @@ func testFailedLoad(t *testing.T, open func(*testing.T) metacache.Index) {
 		t.Errorf("coverage %v", got)
 	}
 	h.check(t, x, 0)
-	if err := x.Load(t.Context(), 2, nil, seq(h.sorted(2), nil)); err != nil {
+	if err := x.Load(t.Context(), 2, note(2), seq(h.sorted(2), nil)); err != nil {
 		t.Fatal(err)
 	}
 	h.check(t, x, 2)
@@ -318,7 +336,7 @@ func testIsolation(t *testing.T, open func(*testing.T) metacache.Index) {
 func testConcurrent(t *testing.T, open func(*testing.T) metacache.Index) {
 	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60)
 	x := open(t)
-	if err := x.Load(t.Context(), 0, nil, seq(h.sorted(0), nil)); err != nil {
+	if err := x.Load(t.Context(), 0, note(0), seq(h.sorted(0), nil)); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup

@@ -1,0 +1,157 @@
+package metacache
+
+import (
+	"cmp"
+	"context"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+// maxSlots bounds the files of a heapBase.
+const maxSlots = math.MaxUint32 - 1
+
+// heapBuilder makes a heapBase of files in any order.
+type heapBuilder struct {
+	chunk  chunkBuilder
+	chunks []chunk
+	totals Totals
+
+	dirs     []string
+	dirOf    map[string]uint32
+	last     uint32
+	ids      []FileID
+	keepsIDs bool
+
+	// hashes are those of the paths, in pieces of a chunk each.
+	seed   maphash.Seed
+	hashes [][]uint64
+}
+
+func newHeapBuilder() *heapBuilder {
+	return &heapBuilder{dirOf: map[string]uint32{}, seed: maphash.MakeSeed()}
+}
+
+func (b *heapBuilder) slots() int { return len(b.chunks)*chunkFiles + b.chunk.len() }
+
+// add takes a file, whose strings are borrowed.
+func (b *heapBuilder) add(f *File) error {
+	if b.slots() >= maxSlots {
+		return fault.New(ErrTooLarge, "an index holds at most %d files", maxSlots)
+	}
+	if b.chunk.len() == 0 {
+		b.hashes = append(b.hashes, make([]uint64, 0, cmp.Or(min(len(b.chunks), 1)*chunkFiles, 16)))
+	}
+	last := len(b.hashes) - 1
+	b.hashes[last] = append(b.hashes[last], maphash.String(b.seed, f.Path))
+	b.chunk.add(f, b.dir(f.Dir))
+	b.totals.add(f, 1)
+	if b.keepsIDs {
+		b.ids = append(b.ids, f.ID)
+	}
+	if b.chunk.len() == chunkFiles {
+		b.chunks = append(b.chunks, b.chunk.finish())
+	}
+	return nil
+}
+
+// dir returns the number of a directory.
+func (b *heapBuilder) dir(path string) uint32 {
+	if len(b.dirs) > 0 && b.dirs[b.last] == path {
+		return b.last
+	}
+	number, ok := b.dirOf[path]
+	if !ok {
+		path = strings.Clone(path)
+		number = uint32(len(b.dirs))
+		b.dirs = append(b.dirs, path)
+		b.dirOf[path] = number
+	}
+	b.last = number
+	return number
+}
+
+// finish returns the base. Of two files of one path the later counts.
+func (b *heapBuilder) finish(ctx context.Context) (*heapBase, error) {
+	h := &heapBase{slots: b.slots(), sum: b.totals}
+	if b.chunk.len() > 0 {
+		b.chunks = append(b.chunks, b.chunk.finish())
+	}
+	h.chunks = b.chunks
+	dead, err := h.fillPaths(ctx, newPathTable(b.seed, h.slots), byRegion(b.hashes, h.slots))
+	if err != nil {
+		return nil, err
+	}
+	h.group(b.dirs, dead)
+	if b.keepsIDs {
+		h.setIDs(b.ids)
+	}
+	h.weigh()
+	return h, nil
+}
+
+// fillPaths fills the table of paths and returns the slots that were replaced.
+func (h *heapBase) fillPaths(ctx context.Context, paths pathTable, slots []hashedSlot) (dead map[int]bool, err error) {
+	h.paths = paths
+	for i, s := range slots {
+		if i%chunkFiles == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		before, replaced := h.paths.put(s.hash, int(s.slot), func(other int) bool { return h.path(other) == h.path(int(s.slot)) })
+		if !replaced {
+			continue
+		}
+		if dead == nil {
+			dead = map[int]bool{}
+		}
+		dead[before] = true
+		c, i := h.at(before)
+		f := c.file(i)
+		h.sum.add(&f, -1)
+	}
+	return dead, nil
+}
+
+// group puts the slots into the order of their directories, and leaves the
+// order inside a directory to the first who asks.
+func (h *heapBase) group(dirs []string, dead map[int]bool) {
+	files := make([]int, len(dirs))
+	h.eachSlot(dead, func(_ int, dir uint32) { files[dir]++ })
+	numbers := make([]uint32, 0, len(dirs))
+	for n := range dirs {
+		if files[n] > 0 {
+			numbers = append(numbers, uint32(n))
+		}
+	}
+	slices.SortFunc(numbers, func(a, b uint32) int { return CompareDirs(dirs[a], dirs[b]) })
+
+	h.placeOf = make([]uint32, len(dirs))
+	h.dirs = make([]heapDir, len(numbers))
+	next := make([]int, len(dirs))
+	first := 0
+	for place, n := range numbers {
+		h.placeOf[n] = uint32(place)
+		h.dirs[place].baseDir = baseDir{path: dirs[n], first: first, files: files[n]}
+		next[n] = first
+		first += files[n]
+	}
+	h.order = make([]uint32, first)
+	h.eachSlot(dead, func(slot int, dir uint32) {
+		h.order[next[dir]] = uint32(slot)
+		next[dir]++
+	})
+}
+
+func (h *heapBase) eachSlot(dead map[int]bool, visit func(slot int, dir uint32)) {
+	for i := range h.chunks {
+		column := &h.chunks[i].columns[dirColumn]
+		for slot := i * chunkFiles; slot < min(h.slots, (i+1)*chunkFiles); slot++ {
+			if !dead[slot] {
+				visit(slot, uint32(column.at(slot%chunkFiles)))
+			}
+		}
+	}
+}

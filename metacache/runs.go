@@ -1,0 +1,243 @@
+package metacache
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/deltafs/deltafs/internal/fault"
+)
+
+// Limits of an index unless told otherwise.
+const (
+	DefaultMaxRuns   = 8
+	DefaultMaxBytes  = 256 << 20
+	DefaultFoldBytes = 24 << 20
+)
+
+// Runs is an Index made of runs: each is a row of versions, the first of which
+// is a compact base, and the others are a delta of what they changed. Covering
+// a version costs what changed in it, whatever the size of the table, and a
+// read merges the two.
+//
+// What was covered may be dropped, see the fields. A file has the same ID in
+// all runs.
+type Runs struct {
+	// MaxRuns bounds the runs, and MaxBytes what they hold on the heap. The
+	// least recently used is dropped, but neither the one with the newest
+	// version nor the one that was given a version last.
+	MaxRuns  int
+	MaxBytes int64
+	// FoldBytes is the least size of a delta that is folded: the newest version
+	// becomes the base of a new run.
+	FoldBytes int64
+
+	clock atomic.Int64
+	// writing is held by whoever covers a version, and comes before mu.
+	writing semaphore
+
+	mu sync.RWMutex
+	// runs ascend by their first version. The last version of one may be the
+	// first of the next, never more.
+	runs       []*run
+	latest     *run // the one that was given a version last
+	lastID     FileID
+	lastSerial uint64
+
+	worker *keepWorker
+}
+
+var _ Index = (*Runs)(nil)
+
+// NewMemory returns an empty index that keeps everything on the heap.
+func NewMemory() *Runs {
+	return &Runs{
+		MaxRuns: DefaultMaxRuns, MaxBytes: DefaultMaxBytes, FoldBytes: DefaultFoldBytes,
+		writing: newSemaphore(),
+	}
+}
+
+// Load implements Index.
+func (x *Runs) Load(ctx context.Context, v int64, note []byte, files iter.Seq2[File, error]) error {
+	if x.covers(v) {
+		return nil
+	}
+	b, err := build(ctx, newHeapBuilder(), files)
+	if err != nil {
+		return err
+	}
+	if err := x.writing.acquire(ctx); err != nil {
+		return err
+	}
+	defer x.writing.release()
+	if x.covers(v) {
+		return nil
+	}
+	lastID, err := x.assignIDs(ctx, b)
+	if err != nil {
+		return err
+	}
+	x.insert(b, versionInfo{note: bytes.Clone(note), totals: b.totals()}, v, lastID)
+	return nil
+}
+
+// checkEvery is how many files are taken between two looks at the context.
+const checkEvery = 256
+
+func build(ctx context.Context, b *heapBuilder, files iter.Seq2[File, error]) (*heapBase, error) {
+	n := 0
+	for f, err := range files {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			break
+		}
+		if err := b.add(&f); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return b.finish(ctx)
+}
+
+// assignIDs gives the files of a new base the IDs that they have in other
+// runs, and new ones to the others. It returns the last ID. The caller holds
+// writing.
+func (x *Runs) assignIDs(ctx context.Context, b *heapBase) (last FileID, err error) {
+	last = x.LastID()
+	var ids []FileID
+	for _, v := range x.views(nil) {
+		defer v.release()
+		err := v.identities(ctx, func(f *File) {
+			slot, ok := b.paths.find(f.Path, b.path)
+			if !ok || b.dv(slot) != f.DV {
+				return
+			}
+			if ids == nil {
+				ids = make([]FileID, b.slots)
+			}
+			ids[slot] = f.ID
+		})
+		if err := x.failed(ctx, v, err); err != nil && ctx.Err() != nil {
+			return 0, err
+		}
+	}
+	if ids == nil {
+		b.firstID = last + 1
+		return last + FileID(b.count()), nil
+	}
+	for _, slot := range b.order {
+		if ids[slot] == 0 {
+			last++
+			ids[slot] = last
+		}
+	}
+	b.setIDs(ids)
+	return last, nil
+}
+
+// insert makes a run of a base, for version v. The caller holds writing.
+func (x *Runs) insert(b *heapBase, info versionInfo, v int64, lastID FileID) {
+	x.mu.Lock()
+	x.lastID = lastID
+	x.lastSerial++
+	r := &run{serial: x.lastSerial, first: v, versions: []versionInfo{info}, delta: newDelta()}
+	r.base = pin(b, func() {})
+	if x.worker != nil {
+		r.keeping.state = toKeep
+	}
+	dropped := x.enter(r)
+	x.mu.Unlock()
+	x.letGo(dropped)
+}
+
+// enter adds a run and returns those it drops for it. The caller holds mu.
+func (x *Runs) enter(r *run) (dropped []*run) {
+	r.used.Store(x.clock.Add(1))
+	at, _ := slices.BinarySearchFunc(x.runs, r.first, func(r *run, v int64) int { return int(r.first - v) })
+	x.runs = slices.Insert(x.runs, at, r)
+	x.latest = r
+	return x.evict()
+}
+
+// Coverage implements Index.
+func (x *Runs) Coverage() []Span {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var spans []Span
+	for _, r := range x.runs {
+		if n := len(spans); n > 0 && spans[n-1].Last >= r.first-1 {
+			spans[n-1].Last = max(spans[n-1].Last, r.last())
+			continue
+		}
+		spans = append(spans, Span{First: r.first, Last: r.last()})
+	}
+	return spans
+}
+
+func (x *Runs) covers(v int64) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.find(v) != nil
+}
+
+// find returns the last run that covers v, or nil. The caller holds mu.
+func (x *Runs) find(v int64) *run {
+	for _, r := range slices.Backward(x.runs) {
+		if r.first <= v && v <= r.last() {
+			return r
+		}
+	}
+	return nil
+}
+
+// view returns version v; the caller releases it.
+func (x *Runs) view(ctx context.Context, v int64) (view, error) {
+	if err := ctx.Err(); err != nil {
+		return view{}, err
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	r := x.find(v)
+	if r == nil {
+		return view{}, fault.New(ErrNotCovered, "").AtVersion(v)
+	}
+	r.used.Store(x.clock.Add(1))
+	return r.view(v), nil
+}
+
+// views appends the last version of each run, the newest first. The caller
+// releases them.
+func (x *Runs) views(to []view) []view {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, r := range slices.Backward(x.runs) {
+		to = append(to, r.view(r.last()))
+	}
+	return to
+}
+
+// semaphore is a mutex that can be waited for with a context.
+type semaphore chan struct{}
+
+func newSemaphore() semaphore { return make(semaphore, 1) }
+
+func (s semaphore) acquire(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s semaphore) release() { <-s }
