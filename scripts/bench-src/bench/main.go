@@ -31,6 +31,11 @@ var rows = []row{
 	{"old-list", "the same 500 and 5,000 commits back", (*bench).makeMillion, (*bench).oldList},
 	{"memory", "memory of a mount of a million files", (*bench).makeMillion, (*bench).memory},
 	{"read", "reading a large file, cold and warm", (*bench).makeBig, (*bench).read},
+	{"walk", "find, ls -l and stat of 100,000 files in one directory", (*bench).makeWide, (*bench).walk},
+	{"small-files", "open, read 4 KiB and close 20,000 files", (*bench).makeWide, (*bench).smallFiles},
+	{"scan", "a DuckDB aggregate over the files of a snapshot", (*bench).makeScanned, (*bench).scan},
+	{"visible", "a commit of another process becoming visible; a million files", (*bench).makeMillion, (*bench).visible},
+	{"append", "appends of 1, 4 and 16 processes, durable at close", (*bench).makeHistories, (*bench).append},
 }
 
 // bench is one run.
@@ -43,6 +48,13 @@ type bench struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == appendWorkerArg {
+		if err := runAppendWorker(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: a writer:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var b bench
 	var only, write string
 	var list, tablesOnly bool

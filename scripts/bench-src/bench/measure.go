@@ -40,3 +40,10 @@ func median(values []float64) float64 {
 func inMilliseconds(d time.Duration) float64 {
 	return float64(d.Microseconds()) / 1000
 }
+
+// took measures fn in milliseconds.
+func took(fn func() error) (float64, error) {
+	start := time.Now()
+	err := fn()
+	return inMilliseconds(time.Since(start)), err
+}

@@ -48,7 +48,11 @@ func (b *bench) memory() error {
 	if err := compare("peak resident after the first listing", "VmHWM"); err != nil {
 		return err
 	}
-	found, err := countFiles(fmt.Sprintf("%s/@v%d", m.point, tables.MillionLatest))
+	var found int
+	walked, err := took(func() (err error) {
+		found, err = countFiles(fmt.Sprintf("%s/@v%d", m.point, tables.MillionLatest))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -58,6 +62,7 @@ func (b *bench) memory() error {
 	if err := compare("peak resident after find over all files", "VmHWM"); err != nil {
 		return err
 	}
+	b.report.alone("time of that find", milliseconds, walked)
 	time.Sleep(idleTime)
 	if err := compare("resident, idle for 30 s after that", "VmRSS"); err != nil {
 		return err

@@ -42,6 +42,17 @@ func (r *report) add(what string, u unit, ours float64, peer string, theirs floa
 	r.lines = append(r.lines, line{row: r.row, what: what, unit: u, ours: ours, peer: peer, theirs: theirs})
 }
 
+// inform adds a line whose peer does something else or less, without a ratio.
+func (r *report) inform(what string, u unit, ours float64, peer string, theirs float64) {
+	r.add(what, u, ours, peer, theirs)
+	r.lines[len(r.lines)-1].incomparable = true
+}
+
+// alone adds a line without a peer.
+func (r *report) alone(what string, u unit, ours float64) {
+	r.inform(what, u, ours, "", 0)
+}
+
 // note adds a sentence below the table.
 func (r *report) note(format string, args ...any) {
 	r.notes = append(r.notes, r.row+": "+fmt.Sprintf(format, args...))

@@ -13,7 +13,7 @@ spark = (
     .config("spark.jars", ",".join(glob.glob(os.path.join(os.environ["DELTAFS_SPARK_JARS"], "*.jar"))))
     .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
     .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
-    .config("spark.driver.memory", "8g")
+    .config("spark.driver.memory", "4g")
     .config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.ui.enabled", "false")

@@ -22,7 +22,7 @@ const firstDay = "2020-01-01"
 type fileNames struct {
 	// cumulative is the share of files in the first n partitions.
 	cumulative []float64
-	// directories are the partitions' dates, largest partition first.
+	// dates are the partitions' values, largest partition first.
 	dates []string
 }
 
@@ -64,7 +64,7 @@ func (n fileNames) partition(id int64) int {
 
 func (n fileNames) directory(partition int) string { return "date=" + n.dates[partition] }
 
-// file is what the log says of one file.
+// file is what the log says of one file that is added.
 type file struct {
 	partition         int
 	path, date, stats string
@@ -104,6 +104,12 @@ func (f file) appendAdd(b []byte) []byte {
 	b = append(b, `,"dataChange":true,"stats":`...)
 	b = strconv.AppendQuote(b, f.stats)
 	return append(b, "}}\n"...)
+}
+
+// tombstone is a file that was removed.
+type tombstone struct {
+	file
+	at time.Time
 }
 
 func (t tombstone) appendRemove(b []byte) []byte {
