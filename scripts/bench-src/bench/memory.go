@@ -16,11 +16,11 @@ const idleTime = 30 * time.Second
 // table: after the first listing, at the peak of a walk over all files, and at
 // rest afterwards.
 func (b *bench) memory() error {
-	about, err := tables.MakeMillion(b.million())
+	l, err := b.newListing(tables.MillionLatest)
 	if err != nil {
 		return err
 	}
-	rs, err := b.peer("list_delta_rs.py", b.million(), -1, about.Partition[len("date="):])
+	rs, err := b.peer("list_delta_rs.py", b.million(), -1, l.date())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,6 @@ func (b *bench) memory() error {
 		return err
 	}
 	defer m.stop()
-	l := listing{b: b, version: tables.MillionLatest, dir: about.Partition, files: about.Files[tables.MillionLatest]}
 	if err := l.list(m); err != nil {
 		return err
 	}
