@@ -42,7 +42,7 @@ func (inc *incarnation) controlAt(v int64) *controlDir {
 func (d *controlDir) key() nodeKey {
 	k := nodeKey{kind: kindControl, table: d.t, number: d.version, path: d.where}
 	if d.inc != nil {
-		k.slot = d.inc.slot
+		k.inc = d.inc
 	}
 	return k
 }

@@ -31,10 +31,10 @@ func (inc *incarnation) file(f snapshot.File) (*dataFile, error) {
 func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
 	ref := unpackFile(id)
 	inc, ok := f.incarnation(ref.slot)
-	if !ok {
+	if !ok || inc.stale() {
 		return nil, errStale
 	}
-	inc.t.used.Store(time.Now().UnixNano())
+	inc.t.use()
 	file, err := inc.snap.FileByID(ctx, ref.id)
 	if errors.Is(err, snapshot.ErrNotExist) || inc.stale() {
 		return nil, errStale

@@ -12,7 +12,21 @@
 // else (directories, symbolic links, text files, staged files) is a [node] in
 // the node table, which counts the kernel's lookups and forgets a node when
 // the kernel does. A slot is one incarnation of a table: when the table is
-// deleted and made again, a new slot makes every old node id stale.
+// deleted and made again, or released and opened again, a new slot makes every
+// old node id stale. A slot is not used again as long as the kernel knows a node
+// of its incarnation. It knows no data file without the directory that holds it,
+// so counting directories is enough.
+//
+// # New commits
+//
+// Where every change of the log is made by this machine, the watcher hears of it
+// through inotify, see [watcher]: an operation empties the queue, and looks at
+// the log only when something was heard of it; meanwhile the refresher of the
+// table takes in what is new, and ends. Elsewhere the refresher probes at
+// intervals as long as the table is in use. A table that nobody has used for
+// [Options.Idle] rests (rest.go): nothing runs for it, its caches are given up,
+// and it is closed when the kernel knows no node of it, unless somebody could
+// miss what it holds. What failed in it stays in its error log.
 //
 // # Lifetimes
 //
@@ -37,10 +51,10 @@
 //
 // # Locks
 //
-// table.openMu, table.pollMu, FS.tablesMu, table.mu, then the leaves: the node
-// table, handles, open files, the epochs and sizes of an incarnation, the error
-// log, the gate and the notifier. A dirHandle's lock and those of the generated
-// texts come before all of them. Only openMu, pollMu, openFile.ready and the
-// locks of directory handles and texts are held during I/O; no lock is held
-// while waiting for the kernel.
+// table.openMu, table.pollMu, the watcher's, FS.tablesMu, table.mu, then the
+// leaves: the node table, handles, open files, the epochs and sizes of an
+// incarnation, the error log, the gate, the keeper and the notifier. A
+// dirHandle's lock and those of the generated texts come before all of them.
+// Only openMu, pollMu, openFile.ready and the locks of directory handles and
+// texts are held during I/O; no lock is held while waiting for the kernel.
 package fsnode

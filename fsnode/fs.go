@@ -12,7 +12,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/deltafs/deltafs/internal/fault"
-	"github.com/deltafs/deltafs/internal/store"
 )
 
 // logDir is the directory that makes a directory a table.
@@ -31,6 +30,8 @@ type FS struct {
 	handles  handleTable
 	passages passages
 	notifier *notifier
+	watcher  *watcher
+	keeper   *keeper
 	writes   gate
 
 	// server is set at Init and used for notifications and passthrough.
@@ -68,6 +69,9 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	f.notifier = newNotifier(func(fn func()) { f.guard("notify", fn) })
 	f.files = newOpenFiles(f)
 	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	f.watcher, f.keeper = newWatcher(f.log), newKeeper(f)
+	f.wg.Go(f.watcher.run)
+	f.wg.Go(func() { f.keeper.run(f.ctx.Done()) })
 	if !isTable(source) {
 		f.nodes = newNodeTable(&lakeDir{fs: f})
 		return f, nil
@@ -99,15 +103,21 @@ func isTable(path string) bool {
 // could not be committed. The file system must not be mounted any more.
 func (f *FS) Close(ctx context.Context) error {
 	f.cancel()
+	f.watcher.close()
 	f.wg.Wait()
 	var errs []error
 	for _, t := range f.allTables() {
-		errs = append(errs, t.close(ctx))
+		t.mu.Lock()
+		inc := t.inc
+		t.inc = nil
+		t.mu.Unlock()
+		if inc != nil {
+			f.end(inc)
+			errs = append(errs, inc.close(ctx))
+		}
 	}
 	return errors.Join(errs...)
 }
-
-func openStore(path string) (store.Store, error) { return store.OpenLocal(path) }
 
 // table returns the table at rel, which need not be open yet.
 func (f *FS) table(rel string) *table {
@@ -131,10 +141,7 @@ func (f *FS) dropTable(rel string) {
 		return
 	}
 	t.dropped.Store(true)
-	t.mu.Lock()
-	inc := t.inc
-	t.mu.Unlock()
-	if inc != nil {
+	if inc := t.present(); inc != nil {
 		t.vanished(inc)
 	}
 }
@@ -166,7 +173,18 @@ func (f *FS) assignSlot(inc *incarnation) error {
 		WithHint("mount a directory with fewer tables")
 }
 
+// end makes all nodes of an incarnation stale.
+func (f *FS) end(inc *incarnation) {
+	inc.dead.Store(true)
+	f.freeSlot(inc)
+}
+
+// freeSlot gives the slot of an incarnation back when it has ended and the
+// kernel has forgotten it.
 func (f *FS) freeSlot(inc *incarnation) {
+	if !inc.stale() || inc.known.Load() > 0 {
+		return
+	}
 	f.tablesMu.Lock()
 	defer f.tablesMu.Unlock()
 	if f.slots[inc.slot] == inc {
@@ -198,6 +216,9 @@ func (f *FS) resolve(ctx context.Context, id uint64) (node, error) {
 	n, ok := f.nodes.get(id)
 	if !ok {
 		return nil, errStale
+	}
+	if t := n.key().table; t != nil {
+		t.use()
 	}
 	if s, ok := n.(interface{ stale() bool }); ok && s.stale() {
 		return nil, errStale

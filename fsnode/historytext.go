@@ -45,6 +45,13 @@ func (h *historyText) upTo(ctx context.Context, t *snapshot.Table, v int64) ([]b
 	return nil, nil
 }
 
+// clear forgets the text.
+func (h *historyText) clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.oldest, h.text, h.lines = 0, nil, nil
+}
+
 // extend generates the lines that are missing.
 func (h *historyText) extend(ctx context.Context, t *snapshot.Table) error {
 	if len(h.lines) > 0 && h.lines[0].version == t.Latest() {

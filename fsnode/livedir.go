@@ -23,7 +23,7 @@ func (inc *incarnation) liveDir(path string) *liveDir {
 }
 
 func (d *liveDir) key() nodeKey {
-	return nodeKey{kind: kindLiveDir, table: d.inc.t, slot: d.inc.slot, number: d.epoch, path: d.path}
+	return nodeKey{kind: kindLiveDir, table: d.inc.t, inc: d.inc, number: d.epoch, path: d.path}
 }
 func (d *liveDir) kind() statKind         { return openDir }
 func (d *liveDir) attrTTL() time.Duration { return liveTTL }
@@ -36,7 +36,6 @@ func (d *liveDir) stat(ctx context.Context) (stat, error) {
 // refresh takes in what others have committed. errStale if the table was made
 // again.
 func (d *liveDir) refresh(ctx context.Context) error {
-	d.inc.t.used.Store(time.Now().UnixNano())
 	err := d.inc.t.poll(ctx, freshFor)
 	if d.inc.stale() {
 		return errStale

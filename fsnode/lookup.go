@@ -36,7 +36,7 @@ func (f *FS) enter(ctx context.Context, parent uint64, c child, out *fuse.EntryO
 	id, n := f.nodes.enter(parent, c.name, c.node)
 	st, err := n.stat(ctx)
 	if err != nil {
-		f.nodes.forget(id, 1)
+		f.Forget(id, 1)
 		return err
 	}
 	out.NodeId = id
@@ -54,7 +54,18 @@ func inoOf(id uint64, n node) uint64 {
 }
 
 // Forget implements fuse.RawFileSystem.
-func (f *FS) Forget(id, n uint64) { f.nodes.forget(id, n) }
+func (f *FS) Forget(id, n uint64) {
+	k, last := f.nodes.forget(id, n)
+	if !last {
+		return
+	}
+	if k.inc != nil {
+		f.freeSlot(k.inc)
+	}
+	if k.table != nil && k.table.known.Load() == 0 {
+		f.keeper.visit(k.table) // it may be closed
+	}
+}
 
 // GetAttr implements fuse.RawFileSystem.
 func (f *FS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {

@@ -37,8 +37,8 @@ type nodeKey struct {
 	kind nodeKind
 	// table is nil in a lake, above the tables.
 	table *table
-	// slot is the table's incarnation; 0 for nodes that outlive it.
-	slot uint32
+	// inc is the table's incarnation; nil for nodes that outlive it.
+	inc *incarnation
 	// number is a version, an epoch or the id of a staged file.
 	number int64
 	// path is relative to what the other members name.
@@ -51,7 +51,9 @@ func (k nodeKey) ino() uint64 {
 	h := fnv.New64a()
 	var head [13]byte
 	head[0] = byte(k.kind)
-	binary.LittleEndian.PutUint32(head[1:], k.slot)
+	if k.inc != nil {
+		binary.LittleEndian.PutUint32(head[1:], k.inc.slot)
+	}
 	binary.LittleEndian.PutUint64(head[5:], uint64(k.number))
 	h.Write(head[:])
 	if k.table != nil {
@@ -64,6 +66,16 @@ func (k nodeKey) ino() uint64 {
 		ino += 2
 	}
 	return ino
+}
+
+// count counts a node that the kernel begins (1) or ceases (-1) to know.
+func (k nodeKey) count(n int64) {
+	if k.table != nil {
+		k.table.known.Add(n)
+	}
+	if k.inc != nil {
+		k.inc.known.Add(n)
+	}
 }
 
 // node is anything in the tree.
@@ -116,8 +128,10 @@ type nodeTable struct {
 	byKey  map[nodeKey]*inode
 }
 
+// newNodeTable makes the table with its root, which is never forgotten.
 func newNodeTable(root node) *nodeTable {
 	in := &inode{id: fuse.FUSE_ROOT_ID, node: root, lookups: 1}
+	root.key().count(1)
 	return &nodeTable{
 		serial: fuse.FUSE_ROOT_ID,
 		byID:   map[uint64]*inode{in.id: in},
@@ -151,9 +165,7 @@ func (t *nodeTable) enter(parent uint64, name string, n node) (uint64, node) {
 		t.serial++
 		in = &inode{id: t.serial, node: n}
 		t.byID[in.id], t.byKey[k] = in, in
-		if k.table != nil {
-			k.table.known.Add(1)
-		}
+		k.count(1)
 	}
 	if in.id != fuse.FUSE_ROOT_ID {
 		in.lookups++
@@ -162,26 +174,29 @@ func (t *nodeTable) enter(parent uint64, name string, n node) (uint64, node) {
 	return in.id, in.node
 }
 
-// forget takes n lookups back and drops the node with the last.
-func (t *nodeTable) forget(id, n uint64) {
+// forget takes n lookups back. With the last it drops the node and returns its
+// key.
+func (t *nodeTable) forget(id, n uint64) (gone nodeKey, last bool) {
+	if isDataFile(id) || id == fuse.FUSE_ROOT_ID {
+		return nodeKey{}, false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in, ok := t.byID[id]
-	if !ok || id == fuse.FUSE_ROOT_ID || isDataFile(id) {
-		return
+	if !ok {
+		return nodeKey{}, false
 	}
 	if in.lookups > n {
 		in.lookups -= n
-		return
+		return nodeKey{}, false
 	}
 	delete(t.byID, id)
 	k := in.key()
 	if t.byKey[k] == in {
 		delete(t.byKey, k)
 	}
-	if k.table != nil {
-		k.table.known.Add(-1)
-	}
+	k.count(-1)
+	return k, true
 }
 
 // idOf returns the id under which the kernel knows the node with this key.
@@ -228,6 +243,19 @@ func (t *nodeTable) places(of *table) []place {
 	for _, in := range t.byID {
 		if in.id != fuse.FUSE_ROOT_ID && in.key().table == of {
 			out = append(out, place{in.parent, in.name})
+		}
+	}
+	return out
+}
+
+// liveDirs returns the ids of the directories of current/ that the kernel knows.
+func (t *nodeTable) liveDirs(of *incarnation) []uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []uint64
+	for _, in := range t.byID {
+		if d, ok := in.node.(*liveDir); ok && d.inc == of {
+			out = append(out, in.id)
 		}
 	}
 	return out

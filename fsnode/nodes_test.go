@@ -1,9 +1,12 @@
 package fsnode
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/deltafs/deltafs/metacache"
 )
 
 func testTree(t *testing.T) (*FS, *incarnation) {
@@ -11,6 +14,7 @@ func testTree(t *testing.T) (*FS, *incarnation) {
 	f := &FS{opt: Options{Source: "/lake"}.settings()}
 	f.nodes = newNodeTable(&lakeDir{fs: f})
 	f.tables, f.slots = map[string]*table{}, map[uint32]*incarnation{}
+	f.keeper = newKeeper(f)
 	inc := &incarnation{t: f.table("a/b")}
 	if err := f.assignSlot(inc); err != nil {
 		t.Fatal(err)
@@ -135,7 +139,7 @@ func TestPlacesAreThoseOfTheTable(t *testing.T) {
 func TestSlotsAreNotUsedTwiceInARow(t *testing.T) {
 	f, inc := testTree(t)
 	old := inc.slot
-	f.freeSlot(inc)
+	f.end(inc)
 	next := &incarnation{t: inc.t}
 	if err := f.assignSlot(next); err != nil {
 		t.Fatal(err)
@@ -146,4 +150,34 @@ func TestSlotsAreNotUsedTwiceInARow(t *testing.T) {
 	if _, ok := f.incarnation(old); ok {
 		t.Error("the old slot still resolves")
 	}
+}
+
+func TestSlotIsKeptAsLongAsTheKernelKnowsItsNodes(t *testing.T) {
+	f, inc := testTree(t)
+	id, _ := f.nodes.enter(fuse.FUSE_ROOT_ID, "@v1", &snapshotDir{inc, 1, ""})
+	f.end(inc)
+	f.lastSlot = inc.slot - 1
+	next := &incarnation{t: inc.t}
+	if err := f.assignSlot(next); err != nil {
+		t.Fatal(err)
+	}
+	if next.slot == inc.slot {
+		t.Error("a file of the old incarnation would pass for one of the new")
+	}
+	if _, err := f.dataFile(t.Context(), dataID(t, inc, 7)); !errors.Is(err, errStale) {
+		t.Errorf("a file of the old incarnation: %v", err)
+	}
+	f.Forget(id, 1)
+	if _, ok := f.incarnation(inc.slot); ok {
+		t.Error("the slot is kept when the kernel has forgotten the incarnation")
+	}
+}
+
+func dataID(t *testing.T, inc *incarnation, file metacache.FileID) uint64 {
+	t.Helper()
+	id, ok := fileRef{inc.slot, 0, file}.nodeID()
+	if !ok {
+		t.Fatal("no id")
+	}
+	return id
 }

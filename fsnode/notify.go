@@ -1,9 +1,13 @@
 package fsnode
 
 import (
+	"context"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/snapshot"
 )
 
 // notifier runs what talks to the kernel of its own accord, in order, on a
@@ -66,6 +70,10 @@ type kernel interface {
 	InodeNotify(node uint64, off, length int64) fuse.Status
 }
 
+// maxReadBack is how many commits are read to find out what they changed; where
+// there are more, everything counts as changed.
+const maxReadBack = 32
+
 // notifyChanges invalidates the attributes and listings of the directories in
 // current/ that the versions after from, up to to, have changed.
 func (f *FS) notifyChanges(inc *incarnation, from, to int64) {
@@ -73,9 +81,14 @@ func (f *FS) notifyChanges(inc *incarnation, from, to int64) {
 	if k == nil || inc.stale() {
 		return
 	}
+	if to-from > maxReadBack {
+		for _, id := range f.nodes.liveDirs(inc) {
+			k.InodeNotify(id, -1, 0)
+		}
+		return
+	}
 	dirs := map[string]bool{"": true}
-	err := inc.changes(f.ctx, from, to, func(dir string) { dirs[dir] = true })
-	if err != nil {
+	if err := inc.changes(f.ctx, from, to, dirs); err != nil {
 		f.log.Debug("changes unknown", "table", inc.t.source, "version", to, "err", err)
 	}
 	for dir := range dirs {
@@ -83,6 +96,43 @@ func (f *FS) notifyChanges(inc *incarnation, from, to int64) {
 			k.InodeNotify(id, -1, 0)
 		}
 	}
+}
+
+// changes adds to dirs the directory of every file that came or went between
+// two versions. It costs what the commits in between cost.
+func (inc *incarnation) changes(ctx context.Context, from, to int64, dirs map[string]bool) error {
+	after, err := inc.snap.At(ctx, to)
+	if err != nil || len(after.PartitionFields()) == 0 {
+		return err
+	}
+	before, err := inc.snap.At(ctx, from)
+	if err != nil {
+		return err
+	}
+	for v := from + 1; v <= to; v++ {
+		actions, err := inc.snap.ReadCommit(ctx, v)
+		if err != nil {
+			return err
+		}
+		for _, a := range actions {
+			var f snapshot.File
+			var ok bool
+			var err error
+			switch a := a.(type) {
+			case *action.Add:
+				f, ok, err = after.ByPath(ctx, a.Path)
+			case *action.Remove:
+				f, ok, err = before.ByPath(ctx, a.Path)
+			}
+			if err != nil {
+				return err
+			}
+			if ok {
+				dirs[f.Dir] = true
+			}
+		}
+	}
+	return nil
 }
 
 // notifyAll invalidates every name of the table that the kernel knows.

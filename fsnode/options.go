@@ -22,6 +22,12 @@ var (
 // DefaultListVersions is how many versions a table's root lists.
 const DefaultListVersions = 20
 
+// The defaults of Options.Refresh and Options.Idle.
+const (
+	DefaultRefresh = 200 * time.Millisecond
+	DefaultIdle    = time.Minute
+)
+
 // ListVersions limits which versions the root of a table lists; all others
 // resolve by name. It is a flag.Value.
 type ListVersions int
@@ -88,9 +94,15 @@ type Options struct {
 	ListVersions *ListVersions
 	// Grace is how long a name removed by another writer keeps resolving.
 	Grace time.Duration
-	// Refresh is how often a table in use is probed for new versions; 0 is
-	// 200 ms.
+	// Refresh is how often a table in use is probed for new versions where the
+	// kernel does not tell of every change, as on network file systems; 0 is
+	// DefaultRefresh.
 	Refresh time.Duration
+	// Idle is how long after its last use a table gives up what can be loaded
+	// again, and is closed if the kernel knows nothing of it; 0 is DefaultIdle.
+	Idle time.Duration
+	// OnIdle is called when the last table in use has come to rest.
+	OnIdle func()
 	// EngineInfo goes into the commits made through the mount.
 	EngineInfo string
 	// FsName is the first column of mount(8); empty is Source.
@@ -125,7 +137,10 @@ func (o Options) settings() settings {
 		s.Location = time.Local
 	}
 	if s.Refresh <= 0 {
-		s.Refresh = 200 * time.Millisecond
+		s.Refresh = DefaultRefresh
+	}
+	if s.Idle <= 0 {
+		s.Idle = DefaultIdle
 	}
 	if s.FsName == "" {
 		s.FsName = o.Source

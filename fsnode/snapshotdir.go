@@ -19,7 +19,7 @@ type snapshotDir struct {
 }
 
 func (d *snapshotDir) key() nodeKey {
-	return nodeKey{kind: kindSnapshotDir, table: d.inc.t, slot: d.inc.slot, number: d.version, path: d.path}
+	return nodeKey{kind: kindSnapshotDir, table: d.inc.t, inc: d.inc, number: d.version, path: d.path}
 }
 func (d *snapshotDir) kind() statKind         { return openDir }
 func (d *snapshotDir) attrTTL() time.Duration { return forever }

@@ -20,7 +20,7 @@ const (
 type stageDir struct{ inc *incarnation }
 
 func (d *stageDir) key() nodeKey {
-	return nodeKey{kind: kindStage, table: d.inc.t, slot: d.inc.slot}
+	return nodeKey{kind: kindStage, table: d.inc.t, inc: d.inc}
 }
 func (d *stageDir) kind() statKind         { return openDir }
 func (d *stageDir) attrTTL() time.Duration { return liveTTL }
@@ -83,7 +83,7 @@ func (d *stageDir) staged() []child {
 type rejectedDir struct{ inc *incarnation }
 
 func (d *rejectedDir) key() nodeKey {
-	return nodeKey{kind: kindRejectedDir, table: d.inc.t, slot: d.inc.slot}
+	return nodeKey{kind: kindRejectedDir, table: d.inc.t, inc: d.inc}
 }
 func (d *rejectedDir) kind() statKind         { return openDir }
 func (d *rejectedDir) attrTTL() time.Duration { return liveTTL }
@@ -125,7 +125,7 @@ type rejectedFile struct {
 }
 
 func (r *rejectedFile) key() nodeKey {
-	return nodeKey{kind: kindRejected, table: r.inc.t, slot: r.inc.slot, path: r.Name}
+	return nodeKey{kind: kindRejected, table: r.inc.t, inc: r.inc, path: r.Name}
 }
 func (r *rejectedFile) kind() statKind         { return frozenFile }
 func (r *rejectedFile) attrTTL() time.Duration { return never }
@@ -142,7 +142,7 @@ type reasonFile struct {
 }
 
 func (r *reasonFile) key() nodeKey {
-	return nodeKey{kind: kindRejected, table: r.inc.t, slot: r.inc.slot, path: r.Name + "/reason"}
+	return nodeKey{kind: kindRejected, table: r.inc.t, inc: r.inc, path: r.Name + "/reason"}
 }
 func (r *reasonFile) kind() statKind         { return frozenFile }
 func (r *reasonFile) attrTTL() time.Duration { return never }

@@ -8,16 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/deltafs/deltafs/writer"
 )
 
-const (
-	// freshFor is how old a probe of the log may be to answer what latest is.
-	freshFor = 50 * time.Millisecond
-	// retryAfter is how long the failure to open a table stands.
-	retryAfter = time.Second
-)
+// retryAfter is how long the failure to open a table stands.
+const retryAfter = time.Second
 
 // table is one table of the mount, opened when something in it is first
 // looked up.
@@ -32,31 +29,41 @@ type table struct {
 	known atomic.Int64
 	// dropped is set when the table's directory is gone from the lake.
 	dropped atomic.Bool
-	// used is when the table was last asked for, in nanoseconds.
-	used atomic.Int64
+	// used is when the table was last asked for, in nanoseconds; resting is set
+	// when that was long ago and what can be had again was given up.
+	used    atomic.Int64
+	resting atomic.Bool
 
-	openMu sync.Mutex // one opening at a time
+	// hears is set while every change of the log is heard of. events counts
+	// what was heard, probed how much of it the last good look at the log has
+	// taken in; polled is when that was, good or not, and failing says that it
+	// was not.
+	hears          atomic.Bool
+	events, probed atomic.Uint64
+	polled         atomic.Int64
+	failing        atomic.Bool
+
+	openMu sync.Mutex // one opening or release at a time
 	pollMu sync.Mutex // one probe at a time
 	mu     sync.Mutex // guards the rest
 	inc    *incarnation
 	failed error
 	tried  time.Time
-	polled time.Time
-	// watching is set while the refresher runs; wake hurries it.
-	watching bool
-	wake     chan struct{}
+	// attended is set while the refresher runs.
+	attended bool
 }
 
 func newTable(f *FS, rel string) *table {
-	return &table{fs: f, rel: rel, source: filepath.Join(f.opt.Source, filepath.FromSlash(rel)), wake: make(chan struct{}, 1)}
+	return &table{fs: f, rel: rel, source: filepath.Join(f.opt.Source, filepath.FromSlash(rel))}
 }
 
-// incarnation is a table from its creation to its end. When the table is
-// deleted and made again, or a commit of it is rewritten, all nodes of the
-// incarnation are stale.
+// incarnation is a table from its creation to its end, or from its opening to
+// its release. When the table is deleted and made again, or a commit of it is
+// rewritten, all nodes of the incarnation are stale.
 type incarnation struct {
 	t       *table
 	slot    uint32
+	store   *store.Local
 	snap    *snapshot.Table
 	w       *writer.Table
 	live    *writer.Live
@@ -64,9 +71,12 @@ type incarnation struct {
 	history historyText
 	// dead is set at the end.
 	dead atomic.Bool
+	// known counts the kernel's nodes of the incarnation. A data file that the
+	// kernel knows is in a directory that it knows.
+	known atomic.Int64
 	// seen is the version up to which changes were handled, of this life of the
-	// table; under pollMu.
-	seen int64
+	// table; it changes under pollMu.
+	seen atomic.Int64
 	life any
 
 	mu sync.Mutex
@@ -81,9 +91,27 @@ type incarnation struct {
 // stale reports whether the table has been made again since.
 func (inc *incarnation) stale() bool { return inc.dead.Load() }
 
+// use notes that the table was asked for.
+func (t *table) use() {
+	t.used.Store(time.Now().UnixNano())
+	if t.resting.Load() && t.resting.CompareAndSwap(true, false) {
+		t.fs.keeper.visit(t)
+	}
+}
+
+// idle is how long ago the table was asked for.
+func (t *table) idle() time.Duration { return time.Since(time.Unix(0, t.used.Load())) }
+
+// present is the incarnation at hand, nil while the table is not open.
+func (t *table) present() *incarnation {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inc
+}
+
 // open returns the table's incarnation, opening the table if need be.
 func (t *table) open(ctx context.Context) (*incarnation, error) {
-	t.used.Store(time.Now().UnixNano())
+	t.use()
 	if inc, err := t.state(); inc != nil || err != nil {
 		return inc, err
 	}
@@ -92,7 +120,12 @@ func (t *table) open(ctx context.Context) (*incarnation, error) {
 	if inc, err := t.state(); inc != nil || err != nil {
 		return inc, err
 	}
+	t.listen() // before the log is read, so that nothing falls in between
+	events := t.events.Load()
 	inc, err := t.load(ctx)
+	if err != nil {
+		t.unlisten()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
@@ -101,8 +134,12 @@ func (t *table) open(ctx context.Context) (*incarnation, error) {
 		}
 		return nil, err
 	}
-	t.inc, t.failed, t.polled = inc, nil, time.Now()
-	t.watch()
+	t.inc, t.failed = inc, nil
+	t.probed.Store(events)
+	t.polled.Store(time.Now().UnixNano())
+	t.failing.Store(false)
+	t.attend()
+	t.fs.keeper.visit(t)
 	return inc, nil
 }
 
@@ -111,7 +148,9 @@ func (t *table) state() (*incarnation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inc != nil {
-		t.watch()
+		if !t.hears.Load() {
+			t.attend()
+		}
 		return t.inc, nil
 	}
 	if t.failed != nil && time.Since(t.tried) < retryAfter {
@@ -122,13 +161,13 @@ func (t *table) state() (*incarnation, error) {
 
 // load opens both sides of the table.
 func (t *table) load(ctx context.Context) (*incarnation, error) {
-	st, err := openStore(t.source)
+	st, err := store.OpenLocal(t.source)
 	if err != nil {
 		return nil, err
 	}
 	snap, err := snapshot.Open(ctx, st, snapshot.Options{Name: t.source, Logger: t.fs.log})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, st.Close())
 	}
 	w, err := writer.Open(ctx, snap, writer.Options{
 		ReadOnly: t.fs.opt.ReadOnly, AppendOnly: t.fs.opt.AppendOnly, Grace: t.fs.opt.Grace,
@@ -136,21 +175,23 @@ func (t *table) load(ctx context.Context) (*incarnation, error) {
 		Report: func(op, name string, err error) { t.fs.report(t, op, name, toErrno(err), err) },
 	})
 	if err != nil {
-		return nil, errors.Join(err, snap.Close())
+		return nil, errors.Join(err, snap.Close(), st.Close())
 	}
-	inc := t.incarnate(snap, w)
+	inc := t.incarnate(st, snap, w)
 	if err := t.fs.assignSlot(inc); err != nil {
-		return nil, errors.Join(err, w.Close(ctx), snap.Close())
+		return nil, errors.Join(err, inc.close(ctx))
 	}
 	return inc, nil
 }
 
 // incarnate begins the present life of the table.
-func (t *table) incarnate(snap *snapshot.Table, w *writer.Table) *incarnation {
-	return &incarnation{t: t, snap: snap, w: w, live: w.Live(), seen: snap.Latest(), life: snap.Incarnation()}
+func (t *table) incarnate(st *store.Local, snap *snapshot.Table, w *writer.Table) *incarnation {
+	inc := &incarnation{t: t, store: st, snap: snap, w: w, live: w.Live(), life: snap.Incarnation()}
+	inc.seen.Store(snap.Latest())
+	return inc
 }
 
-// fresh is open, with a probe of the log unless the last one is recent.
+// fresh is open, with a look at the log unless the last one is recent.
 func (t *table) fresh(ctx context.Context) (*incarnation, error) {
 	inc, err := t.open(ctx)
 	if err != nil {
@@ -165,18 +206,10 @@ func (t *table) fresh(ctx context.Context) (*incarnation, error) {
 	return inc, nil
 }
 
-// close gives the table up and returns what could not be committed.
-func (t *table) close(ctx context.Context) error {
-	t.mu.Lock()
-	inc := t.inc
-	t.inc = nil
-	t.mu.Unlock()
-	if inc == nil {
-		return nil
-	}
-	inc.dead.Store(true)
-	t.fs.freeSlot(inc)
-	return errors.Join(inc.w.Close(ctx), inc.snap.Close())
+// close gives up what the incarnation holds and returns what could not be
+// committed.
+func (inc *incarnation) close(ctx context.Context) error {
+	return errors.Join(inc.w.Close(ctx), inc.snap.Close(), inc.store.Close())
 }
 
 // epoch returns how often the directory at path was removed.

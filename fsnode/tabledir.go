@@ -194,7 +194,7 @@ type link struct {
 }
 
 func (l *link) key() nodeKey {
-	return nodeKey{kind: kindLink, table: l.inc.t, slot: l.inc.slot, number: l.version, path: l.name}
+	return nodeKey{kind: kindLink, table: l.inc.t, inc: l.inc, number: l.version, path: l.name}
 }
 func (l *link) kind() statKind         { return linkStat }
 func (l *link) attrTTL() time.Duration { return forever }

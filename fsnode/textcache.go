@@ -49,6 +49,14 @@ func (c *textCache) get(key textKey, make func() ([]byte, error)) ([]byte, error
 	return b, nil
 }
 
+// clear forgets all texts.
+func (c *textCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byKey, c.size = nil, 0
+	c.order.Init()
+}
+
 func (c *textCache) find(key textKey) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

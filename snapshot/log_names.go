@@ -11,6 +11,16 @@ import (
 // CommitName is the name in the table's storage of a version's commit file.
 func CommitName(version int64) string { return fmt.Sprintf("%s/%020d.json", logDir, version) }
 
+// CommitVersion is the version whose commit file has this base name.
+func CommitVersion(base string) (int64, bool) {
+	digits, ok := strings.CutSuffix(base, ".json")
+	if !ok || len(digits) != 20 || !isDigits(digits) {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(digits, 10, 64)
+	return v, err == nil && v < math.MaxInt64
+}
+
 // checkpointKind orders the forms of a checkpoint of one version by
 // preference, the best last.
 type checkpointKind int
@@ -45,9 +55,8 @@ func newLogNames() logNames {
 
 // parse takes a base name.
 func (n logNames) parse(base string) (logName, bool) {
-	if digits, ok := strings.CutSuffix(base, ".json"); ok && len(digits) == 20 && isDigits(digits) {
-		v, err := strconv.ParseInt(digits, 10, 64)
-		return logName{version: v, commit: true}, err == nil && v < math.MaxInt64
+	if v, ok := CommitVersion(base); ok {
+		return logName{version: v, commit: true}, true
 	}
 	m := n.checkpoint.FindStringSubmatch(base)
 	if m == nil {

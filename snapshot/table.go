@@ -82,6 +82,10 @@ func (t *Table) Close() error {
 	return err
 }
 
+// Idle says that nobody has used the table for a while. What can be loaded
+// again may be given up; FileIDs stay valid.
+func (t *Table) Idle() {}
+
 // Name is Options.Name.
 func (t *Table) Name() string { return t.name }
 

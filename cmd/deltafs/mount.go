@@ -66,6 +66,8 @@ func mountFlags() []cli.Flag {
 		timezoneFlag(tree),
 		&cli.DurationFlag{Name: "grace", Category: tree, Value: 10 * time.Minute,
 			Usage: "how `LONG` a file that another writer removed still opens by name"},
+		&cli.DurationFlag{Name: "refresh", Category: tree, Value: fsnode.DefaultRefresh,
+			Usage: "probe a table in use this `OFTEN` for commits where the kernel does not tell of them"},
 
 		&cli.StringFlag{Name: "log-level", Category: log, Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 		&cli.StringFlag{Name: "log-format", Category: log, Value: "text", Usage: "`FORMAT`: text or json"},

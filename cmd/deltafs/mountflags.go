@@ -15,10 +15,14 @@ func mountOptions(c *cli.Context) (fsnode.Options, error) {
 		AppendOnly: c.Bool("append-only"),
 		AllowOther: c.Bool("allow-other"),
 		Grace:      c.Duration("grace"),
+		Refresh:    c.Duration("refresh"),
 		EngineInfo: engineInfo(),
 	}
 	if o.Grace < 0 {
 		return o, usagef(c.Command, "--grace cannot be negative")
+	}
+	if o.Refresh <= 0 {
+		return o, usagef(c.Command, "--refresh must be positive")
 	}
 	o.ListVersions, _ = c.Generic("list-versions").(*fsnode.ListVersions)
 	var err error

@@ -100,7 +100,7 @@ func TestBashCompletesCommandsFlagsAndPaths(t *testing.T) {
 	check(t, err)
 	for _, c := range []struct{ words, want string }{
 		{"deltafs hi", "history"},
-		{"deltafs mount --re", "--read-only"},
+		{"deltafs mount --rea", "--read-only"},
 		{"deltafs mount a b --app", "--append-only"},
 		{"deltafs mount /no", ""}, // left to bash, which completes paths
 	} {
