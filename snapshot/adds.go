@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
@@ -115,25 +117,18 @@ func (n *incarnation) addsOfCheckpoint(ctx context.Context, v int64, files []Fil
 		if c.version != v {
 			break
 		}
-		missing := len(rows)
-		for row, err := range c.files(ctx, n.table.store) {
-			if failed = err; err != nil {
-				break
+		same := true
+		failed = c.adds(ctx, n.table.store, slices.Sorted(maps.Keys(rows)), func(row int64, add *action.Add) bool {
+			for _, i := range rows[row] {
+				if same = add != nil && add.Path == files[i].Path && add.DVID() == files[i].DV; !same {
+					break
+				}
+				out[i] = add
 			}
-			wanted := rows[row.number]
-			if len(wanted) == 0 {
-				continue
-			}
-			i := wanted[0]
-			if row.add.Path != files[i].Path || row.add.DVID() != files[i].DV {
-				break
-			}
-			for _, i := range wanted {
-				out[i] = row.add
-			}
-			if missing--; missing == 0 {
-				return nil
-			}
+			return same
+		})
+		if failed == nil && same {
+			return nil
 		}
 	}
 	return failed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -17,9 +16,6 @@ import (
 // commits, may do instead.
 var errCheckpoint = errors.New("checkpoint does not read")
 
-// addBatch is how many rows of a checkpoint are decoded at a time.
-const addBatch = 1024
-
 // guard runs f and turns a panic into an error: parquet-go panics on some
 // damaged files.
 func guard(f func() error) (err error) {
@@ -29,6 +25,15 @@ func guard(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// readBuffer is how much of a column is read at a time from a file of this
+// size. A few columns are open at a time, each with its buffer.
+func readBuffer(size int64) int {
+	if size < 1<<20 {
+		return 16 << 10
+	}
+	return 256 << 10
 }
 
 // checkpointPart is one opened file of a Parquet checkpoint.
@@ -47,7 +52,7 @@ func openCheckpointPart(ctx context.Context, st store.Store, info store.Info) (*
 	p := &checkpointPart{object: object, budget: maxBytes(object.Info().Size)}
 	err = guard(func() (err error) {
 		p.file, err = parquet.OpenFile(object, object.Info().Size,
-			parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<20))
+			parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(readBuffer(object.Info().Size)))
 		if err != nil {
 			return err
 		}
@@ -62,13 +67,88 @@ func openCheckpointPart(ctx context.Context, st store.Store, info store.Info) (*
 
 func (p *checkpointPart) close() { p.object.Close() }
 
-// rowGroup runs f on the columns of one row group, guarded.
-func (p *checkpointPart) rowGroup(number int, f func(g *rowGroupColumns, rows int64) error) error {
-	return guard(func() error {
-		g := newRowGroupColumns(p.file, number)
-		defer g.close()
-		return f(g, p.file.RowGroups()[number].NumRows())
+// columns is for opening columns of one row group.
+func (p *checkpointPart) columns(number int) (g *rowGroupColumns, err error) {
+	err = guard(func() error {
+		g = newRowGroupColumns(p.file, number)
+		return nil
 	})
+	return g, err
+}
+
+// closeColumns closes what was opened.
+func (p *checkpointPart) closeColumns(g *rowGroupColumns) {
+	if g != nil {
+		_ = guard(func() error { g.close(); return nil })
+	}
+}
+
+// rowGroup runs f on the columns of one row group, guarded.
+func (p *checkpointPart) rowGroup(number int, f func(g *rowGroupColumns) error) error {
+	g, err := p.columns(number)
+	defer p.closeColumns(g)
+	if err != nil {
+		return err
+	}
+	return guard(func() error { return f(g) })
+}
+
+// rowGroups calls visit for each row group of the checkpoint in order, with the
+// number of its first row, counted through all parts. It is over when visit
+// returns an error, or false.
+func (c *checkpointFile) rowGroups(ctx context.Context, st store.Store, visit func(p *checkpointPart, number int, first int64) (bool, error)) error {
+	first := int64(0)
+	for _, info := range c.parts {
+		more, err := c.partRowGroups(ctx, st, info, &first, visit)
+		if err != nil {
+			return failCheckpoint(err, c.version, info.Name)
+		}
+		if !more {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *checkpointFile) partRowGroups(ctx context.Context, st store.Store, info store.Info, first *int64, visit func(p *checkpointPart, number int, first int64) (bool, error)) (bool, error) {
+	if path.Ext(info.Name) == ".json" {
+		return false, errV2Checkpoint()
+	}
+	part, err := openCheckpointPart(ctx, st, info)
+	if err != nil {
+		return false, err
+	}
+	defer part.close()
+	for i := range part.file.RowGroups() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if more, err := visit(part, i, *first); err != nil || !more {
+			return false, err
+		}
+		*first += part.file.RowGroups()[i].NumRows()
+	}
+	return true, nil
+}
+
+// errV2Checkpoint refuses a checkpoint whose content follows the V2 spec.
+func errV2Checkpoint() error {
+	return fault.New(ErrUnsupported, "the checkpoint needs table feature v2Checkpoint, which is not supported")
+}
+
+// checkClassic refuses V2 content, which is recognised by what the file holds
+// and not by its name: its file actions may lie in sidecars.
+func (p *checkpointPart) checkClassic(rowGroup int) error {
+	found := false
+	err := p.rowGroup(rowGroup, func(g *rowGroupColumns) error {
+		note := func(int64) { found = true }
+		return errors.Join(
+			g.long("checkpointMetadata", "version").present(note), g.text("sidecar", "path").present(note), g.err)
+	})
+	if err == nil && found {
+		return errV2Checkpoint()
+	}
+	return err
 }
 
 // failCheckpoint adds to err which checkpoint file it is about.
@@ -122,108 +202,9 @@ func (c *checkpointFile) readPartState(ctx context.Context, st store.Store, info
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := part.rowGroup(i, func(g *rowGroupColumns, rows int64) error {
-			return readStateRows(g, rows, b.apply)
-		}); err != nil {
+		if err := part.rowGroup(i, func(g *rowGroupColumns) error { return readState(g, b.apply) }); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// numberedAdd is an add of a checkpoint and the number of its row, counted through
-// all parts.
-type numberedAdd struct {
-	add    *action.Add
-	number int64
-}
-
-// files yields the live files of the checkpoint.
-func (c *checkpointFile) files(ctx context.Context, st store.Store) iter.Seq2[numberedAdd, error] {
-	return func(yield func(numberedAdd, error) bool) {
-		first := int64(0)
-		for _, info := range c.parts {
-			if !c.partFiles(ctx, st, info, &first, yield) {
-				return
-			}
-		}
-	}
-}
-
-// partFiles yields the files of one part, whose first row has the number
-// first, which it advances; false when it is all over.
-func (c *checkpointFile) partFiles(ctx context.Context, st store.Store, info store.Info, first *int64, yield func(numberedAdd, error) bool) bool {
-	fail := func(err error) bool {
-		yield(numberedAdd{}, failCheckpoint(err, c.version, info.Name))
-		return false
-	}
-	if path.Ext(info.Name) == ".json" {
-		return fail(errV2Checkpoint())
-	}
-	part, err := openCheckpointPart(ctx, st, info)
-	if err != nil {
-		return fail(err)
-	}
-	defer part.close()
-	for i := range part.file.RowGroups() {
-		for adds, err := range part.adds(ctx, i) {
-			if err != nil {
-				return fail(err)
-			}
-			for _, row := range adds {
-				row.number += *first
-				if !yield(row, nil) {
-					return false
-				}
-			}
-		}
-		*first += part.file.RowGroups()[i].NumRows()
-	}
-	return true
-}
-
-// adds yields the adds of one row group in batches.
-func (p *checkpointPart) adds(ctx context.Context, rowGroup int) iter.Seq2[[]numberedAdd, error] {
-	return func(yield func([]numberedAdd, error) bool) {
-		if err := p.checkClassic(rowGroup); err != nil {
-			yield(nil, err)
-			return
-		}
-		batches := p.newAddBatches(rowGroup)
-		defer batches.close()
-		for {
-			if err := ctx.Err(); err != nil {
-				yield(nil, err)
-				return
-			}
-			adds, err := batches.next()
-			if (adds == nil && err == nil) || !yield(adds, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// errV2Checkpoint refuses a checkpoint whose content follows the V2 spec.
-func errV2Checkpoint() error {
-	return fault.New(ErrUnsupported, "the checkpoint needs table feature v2Checkpoint, which is not supported")
-}
-
-// checkClassic refuses V2 content, which is recognised by what the file holds
-// and not by its name: its file actions may lie in sidecars.
-func (p *checkpointPart) checkClassic(rowGroup int) error {
-	return p.rowGroup(rowGroup, func(g *rowGroupColumns, rows int64) error {
-		for _, c := range []*cursor{g.long("checkpointMetadata", "version"), g.text("sidecar", "path")} {
-			for i := int64(0); c != nil && i < rows; i++ {
-				found := false
-				if err := c.row(func(v *parquet.Value) { found = !c.null(v) }); err != nil {
-					return err
-				}
-				if found {
-					return errV2Checkpoint()
-				}
-			}
-		}
-		return g.err
-	})
 }

@@ -46,6 +46,9 @@ func checkClaims(meta *format.FileMetaData, size int64) error {
 				return fmt.Errorf("%w: %d bytes", errInflated, m.TotalUncompressedSize)
 			}
 			bytes += m.TotalUncompressedSize
+			if n := int64(c.OffsetIndexLength); n < 0 || n > size {
+				return fmt.Errorf("%w: an index of %d bytes", errInflated, n)
+			}
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -35,9 +36,13 @@ func readAll(table *Table) (n int, err error) {
 }
 
 func TestCheckpointThatExpandsBeyondMeasureIsRefused(t *testing.T) {
-	add := plainAdd("a")
-	add.Stats = strings.Repeat("y", 1000)
-	file := encodeCheckpoint(t, checkpointRow{Add: add}, checkpointRow{Add: add}, checkpointRow{Add: add}, checkpointRow{Add: add})
+	var rows []checkpointRow
+	for _, name := range []string{"a", "b", "c", "d"} {
+		add := plainAdd(strings.Repeat(name, 500))
+		add.Stats = strings.Repeat("y", 500)
+		rows = append(rows, checkpointRow{Add: add})
+	}
+	file := encodeCheckpoint(t, rows...)
 	f := newFixture(t).plain().write(checkpointName(1), file)
 	table := f.open()
 	info, err := table.store.Head(t.Context(), checkpointName(1))
@@ -53,12 +58,30 @@ func TestCheckpointThatExpandsBeyondMeasureIsRefused(t *testing.T) {
 		t.Errorf("the budget is %d bytes", part.budget)
 	}
 	// The fourth add, in the second row group, is one too many.
-	part.budget = 3500
-	n := 0
-	for i := range part.file.RowGroups() {
-		for adds, batchErr := range part.adds(t.Context(), i) {
-			n, err = n+len(adds), batchErr
+	part.budget = 1750
+	free, decoded := make(chan *fileBatch, 2), make(chan *fileBatch, 2)
+	free <- &fileBatch{}
+	free <- &fileBatch{}
+	for i, group := range part.file.RowGroups() {
+		columns := fileColumns{
+			dirs: newDirNames(nil), budget: &part.budget, rows: group.NumRows(),
+			origin: func(row int64) (origin, error) { return fromCheckpoint(1, row) },
 		}
+		err = columns.decode(t.Context(), part, i, free, decoded)
+	}
+	close(decoded)
+	n := 0
+	for b := range decoded {
+		n += len(b.files)
+	}
+	if n != 3 || !errors.Is(err, errInflated) {
+		t.Errorf("%d files, %v", n, err)
+	}
+	n = 0
+	part.budget = 3500
+	for i := range part.file.RowGroups() {
+		first := int64(3 * i)
+		_, err = part.adds(t.Context(), i, first, []int64{first, first + 1, first + 2}[:3-2*i], func(int64, *action.Add) bool { n++; return true })
 	}
 	if n != 3 || !errors.Is(err, errInflated) {
 		t.Errorf("%d adds, %v", n, err)
@@ -72,6 +95,7 @@ func TestCheckpointFooterMustNotClaimMoreThanTheFileHolds(t *testing.T) {
 	group := func(rows int64, c ...format.ColumnChunk) format.RowGroup {
 		return format.RowGroup{NumRows: rows, Columns: c}
 	}
+	index := func(bytes int32) format.ColumnChunk { return format.ColumnChunk{OffsetIndexLength: bytes} }
 	const size = 100 << 10
 	for name, c := range map[string]struct {
 		groups []format.RowGroup
@@ -89,6 +113,8 @@ func TestCheckpointFooterMustNotClaimMoreThanTheFileHolds(t *testing.T) {
 		"bytes together":      {[]format.RowGroup{group(1, column(1, maxBytes(size)), column(1, 1))}, true},
 		"bytes that overflow": {[]format.RowGroup{group(1, column(1, 1), column(1, math.MaxInt64))}, true},
 		"negative bytes":      {[]format.RowGroup{group(1, column(1, -1))}, true},
+		"index":               {[]format.RowGroup{group(1, index(size+1))}, true},
+		"negative index":      {[]format.RowGroup{group(1, index(-1))}, true},
 	} {
 		if err := checkClaims(&format.FileMetaData{RowGroups: c.groups}, size); (err != nil) != c.bad {
 			t.Errorf("%s: %v", name, err)

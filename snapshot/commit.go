@@ -166,12 +166,12 @@ func indexFile(add *action.Add, from origin, h *header, root string) (metacache.
 	return metacache.File{
 		Key: metacache.Key{
 			Dir:  PartitionDir(h.shape.partitions, add.PartitionValues),
-			Name: visibleName(add, canonical),
+			Name: visibleName(value(add.Tags[TagName]), path.Base(canonical), canonical),
 			Path: canonical,
 		},
 		DV:      add.DVID(),
 		Size:    add.Size,
-		ModTime: modTime(add).UnixMilli(),
+		ModTime: modTime(add.ModificationTime, value(add.Tags[TagModTime])),
 		Raw:     raw,
 		Origin:  uint64(from),
 	}, nil

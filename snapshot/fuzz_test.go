@@ -95,12 +95,16 @@ func FuzzCheckpoint(f *testing.F) {
 			return
 		}
 		defer table.Close()
-		if s, err := table.At(context.Background(), 1); err == nil {
-			for _, err := range s.Files(context.Background()) {
-				if err != nil {
-					t.Fatal(err)
-				}
+		s, err := table.At(context.Background(), 1)
+		if err != nil {
+			return
+		}
+		for _, err := range s.Files(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
 			}
+		}
+		for range s.AllAdds(context.Background()) {
 		}
 	})
 }

@@ -16,6 +16,9 @@ const logDir = "_delta_log"
 // under which differently spelled paths of one file are equal: decoded, clean,
 // relative to the root if it lies inside, else absolute.
 func CanonicalPath(raw, root string) string {
+	if _, plain := plainBase(raw); plain {
+		return raw
+	}
 	scheme, rest, absolute := splitScheme(raw)
 	if !absolute {
 		return path.Clean(decodePath(raw))
@@ -30,6 +33,28 @@ func CanonicalPath(raw, root string) string {
 		return path.Clean(inner)
 	}
 	return p
+}
+
+// plainBase returns the base name of a path of the log that is canonical as it
+// is: relative, clean, without an escape or a scheme. Almost all are.
+func plainBase(raw string) (base string, ok bool) {
+	if strings.IndexByte(raw, '%') >= 0 || strings.IndexByte(raw, ':') >= 0 {
+		return "", false
+	}
+	for {
+		i := strings.IndexByte(raw, '/')
+		part := raw
+		if i >= 0 {
+			part = raw[:i]
+		}
+		if part == "" || part == "." || part == ".." {
+			return "", false
+		}
+		if i < 0 {
+			return raw, true
+		}
+		raw = raw[i+1:]
+	}
 }
 
 // decodePath decodes a URI path exactly once. Some old writers did not encode

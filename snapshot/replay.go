@@ -7,7 +7,6 @@ import (
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
-	"github.com/deltafs/deltafs/metacache"
 )
 
 // replay is a way to walk from version to version.
@@ -138,34 +137,11 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 	if err != nil {
 		return nil, err
 	}
-	if err := r.opened().Load(ctx, c.version, nil, r.checkpointFiles(ctx, c, h)); err != nil {
+	if err := r.opened().Load(ctx, c.version, nil, c.files(ctx, r.table.store, h)); err != nil {
 		return nil, err
 	}
 	r.remember(h)
 	return h, nil
-}
-
-func (r *fileReplay) checkpointFiles(ctx context.Context, c *checkpointFile, h *header) fileSeq {
-	return func(yield func(metacache.File, error) bool) {
-		root := r.table.store.Root()
-		for row, err := range c.files(ctx, r.table.store) {
-			var f metacache.File
-			if err == nil {
-				f, err = indexRow(c, row, h, root)
-			}
-			if !yield(f, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func indexRow(c *checkpointFile, row numberedAdd, h *header, root string) (metacache.File, error) {
-	from, err := fromCheckpoint(c.version, row.number)
-	if err != nil {
-		return metacache.File{}, err
-	}
-	return indexFile(row.add, from, h, root)
 }
 
 func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {

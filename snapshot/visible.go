@@ -4,21 +4,19 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"github.com/deltafs/deltafs/internal/action"
 )
 
 // visibleName is the name under which a file appears: the name it was dropped
-// with if the log keeps a sane one, else the base name of its canonical path.
-func visibleName(add *action.Add, canonical string) string {
-	if tag := add.Tags[TagName]; tag != nil && saneName(*tag) {
-		return *tag
+// with, which the log keeps in a tag ("" without one), if that is sane, else the
+// base name of its canonical path. It may share the memory of either.
+func visibleName(tag, base, canonical string) string {
+	if saneName(tag) {
+		return tag
 	}
-	name := path.Base(canonical)
-	if saneName(name) {
-		return name
+	if saneName(base) {
+		return base
 	}
-	name = strings.NewReplacer("\x00", "_", "/", "_").Replace(name)
+	name := strings.NewReplacer("\x00", "_", "/", "_").Replace(base)
 	if len(name) > maxName || saneName(name) {
 		return suffixed(name, shortHash(canonical, collisionHash))
 	}
@@ -31,17 +29,18 @@ func saneName(name string) bool {
 	case "", ".", "..", logDir, ".delta":
 		return false
 	}
-	return len(name) <= maxName && !strings.ContainsAny(name, "/\x00")
+	return len(name) <= maxName && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, 0) < 0
 }
 
-// modTime is the modification time to show.
-func modTime(add *action.Add) time.Time {
-	if tag := add.Tags[TagModTime]; tag != nil {
-		if t, err := time.Parse(time.RFC3339Nano, *tag); err == nil {
-			return t.UTC()
+// modTime is the modification time to show: that of the tag (""
+// without one), else the log's. Both are in milliseconds since the epoch.
+func modTime(logged int64, tag string) int64 {
+	if tag != "" {
+		if t, err := time.Parse(time.RFC3339Nano, tag); err == nil {
+			return t.UnixMilli()
 		}
 	}
-	return time.UnixMilli(add.ModificationTime).UTC()
+	return logged
 }
 
 // collisionHash is the number of hex digits that tell files with one visible

@@ -1,11 +1,10 @@
 package snapshot
 
 import (
+	"path"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/deltafs/deltafs/internal/action"
 )
 
 func TestVisibleName(t *testing.T) {
@@ -27,18 +26,14 @@ func TestVisibleName(t *testing.T) {
 		{"", "x/_delta_log", "file~"},
 		{"", "x/" + long + "y.parquet", "nnn"},
 	} {
-		add := &action.Add{Tags: map[string]*string{}}
-		if c.tag != "" {
-			add.Tags[TagName] = &c.tag
-		}
-		got := visibleName(add, c.path)
+		got := visibleName(c.tag, path.Base(c.path), c.path)
 		exact := !strings.HasSuffix(c.want, "~") && c.want != "nnn"
 		if exact && got != c.want || !strings.HasPrefix(got, c.want) || !saneName(got) {
 			t.Errorf("tag %q, path %q: %q, want %q", c.tag, c.path, got, c.want)
 		}
 	}
-	a := visibleName(&action.Add{}, "x/"+long+"1.parquet")
-	b := visibleName(&action.Add{}, "x/"+long+"2.parquet")
+	a := visibleName("", long+"1.parquet", "x/"+long+"1.parquet")
+	b := visibleName("", long+"2.parquet", "x/"+long+"2.parquet")
 	if a == b || !strings.HasSuffix(a, ".parquet") {
 		t.Errorf("long names become %q and %q", a, b)
 	}
@@ -67,13 +62,11 @@ func TestCollisionNameIsReversible(t *testing.T) {
 }
 
 func TestModTimePrefersTheWritersTime(t *testing.T) {
-	tag := "2023-01-02T03:04:05.123456789Z"
-	add := &action.Add{ModificationTime: 1700000000123, Tags: map[string]*string{TagModTime: &tag}}
-	if got := modTime(add); !got.Equal(time.Date(2023, 1, 2, 3, 4, 5, 123456789, time.UTC)) {
+	written := time.Date(2023, 1, 2, 3, 4, 5, 123456789, time.UTC)
+	if got := modTime(1700000000123, "2023-01-02T03:04:05.123456789Z"); got != written.UnixMilli() {
 		t.Errorf("mtime %v", got)
 	}
-	tag = "yesterday"
-	if got := modTime(add); got.UnixMilli() != 1700000000123 {
+	if got := modTime(1700000000123, "yesterday"); got != 1700000000123 {
 		t.Errorf("mtime %v", got)
 	}
 }

@@ -1,0 +1,272 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/deltafs/deltafs/metacache"
+	"github.com/parquet-go/parquet-go"
+)
+
+// files yields the index entries of the checkpoint's files. Their strings are
+// valid until the next one. Another goroutine decodes ahead.
+func (c *checkpointFile) files(ctx context.Context, st store.Store, h *header) fileSeq {
+	return func(yield func(metacache.File, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		decoded, free := make(chan *fileBatch), make(chan *fileBatch, batchesAhead)
+		var failed error
+		go func() {
+			defer close(decoded)
+			failed = c.decodeFiles(ctx, st, h, free, decoded)
+		}()
+		defer func() {
+			cancel()
+			for b := range decoded {
+				b.release()
+			}
+		}()
+		for range batchesAhead {
+			free <- &fileBatch{}
+		}
+		for b := range decoded {
+			more := b.yield(yield)
+			b.release()
+			if !more {
+				return
+			}
+			free <- b
+		}
+		if failed != nil {
+			yield(metacache.File{}, failed)
+		}
+	}
+}
+
+// decodeFiles decodes the files batch by batch, taking batches from free and
+// sending them to decoded.
+func (c *checkpointFile) decodeFiles(ctx context.Context, st store.Store, h *header, free <-chan *fileBatch, decoded chan<- *fileBatch) error {
+	dirs := newDirNames(h.shape.partitions)
+	return c.rowGroups(ctx, st, func(p *checkpointPart, number int, first int64) (bool, error) {
+		if err := p.checkClassic(number); err != nil {
+			return false, err
+		}
+		columns := fileColumns{
+			dirs: dirs, root: st.Root(), budget: &p.budget, rows: p.file.RowGroups()[number].NumRows(),
+			origin: func(row int64) (origin, error) { return fromCheckpoint(c.version, first+row) },
+		}
+		return true, columns.decode(ctx, p, number, free, decoded)
+	})
+}
+
+// fileBatch is some files of a checkpoint, with the pages and the text whose
+// memory they borrow.
+type fileBatch struct {
+	files []metacache.File
+	pages []parquet.Page
+	text  []byte
+
+	paths, dvKinds, dvPaths    [][]byte
+	sizes, modified, dvOffsets []long
+}
+
+const (
+	// batchRows is how many rows of a checkpoint are decoded at a time.
+	batchRows = 1024
+	// batchesAhead is how many batches there are: one is read while others are
+	// decoded.
+	batchesAhead = 3
+)
+
+// grow makes room for so many rows.
+func (b *fileBatch) grow(rows int) {
+	for _, texts := range []*[][]byte{&b.paths, &b.dvKinds, &b.dvPaths} {
+		*texts = slices.Grow((*texts)[:0], rows)[:rows]
+	}
+	for _, longs := range []*[]long{&b.sizes, &b.modified, &b.dvOffsets} {
+		*longs = slices.Grow((*longs)[:0], rows)[:rows]
+	}
+	b.files = slices.Grow(b.files, rows)
+}
+
+func (b *fileBatch) yield(yield func(metacache.File, error) bool) bool {
+	for _, f := range b.files {
+		if !yield(f, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// release gives back the memory that the files borrow.
+func (b *fileBatch) release() {
+	releasePages(b.pages)
+	b.files, b.pages, b.text = b.files[:0], b.pages[:0], b.text[:0]
+}
+
+// fileColumns reads from a row group what a listing shows of its adds, and
+// nothing else of them.
+type fileColumns struct {
+	columns                  *rowGroupColumns
+	path, size, modified     *column
+	dvKind, dvPath, dvOffset *column
+	values, tags             *mapColumn
+
+	dirs *dirNames
+	root string
+	// origin makes the origin of a row of the row group.
+	origin func(row int64) (origin, error)
+	// budget is how many bytes the adds may still take.
+	budget *int64
+	// row is the number of the next row, rows how many there are.
+	row, rows int64
+}
+
+// open opens the columns.
+func (c *fileColumns) open(g *rowGroupColumns) error {
+	c.columns = g
+	c.path, c.size, c.modified = g.text("add", "path"), g.long("add", "size"), g.long("add", "modificationTime")
+	c.dvKind, c.dvPath = g.text("add", "deletionVector", "storageType"), g.text("add", "deletionVector", "pathOrInlineDv")
+	c.dvOffset = g.long("add", "deletionVector", "offset")
+	c.values, c.tags = g.mapping("add", "partitionValues"), g.mapping("add", "tags")
+	// A checkpoint without files has the columns all the same: without them,
+	// files that are there would go unseen.
+	if g.err == nil && (c.path == nil || c.size == nil) {
+		return errors.New("it has no columns add.path and add.size")
+	}
+	return g.err
+}
+
+// decode decodes the files of a row group batch by batch.
+func (c *fileColumns) decode(ctx context.Context, p *checkpointPart, number int, free <-chan *fileBatch, decoded chan<- *fileBatch) error {
+	return p.rowGroup(number, func(g *rowGroupColumns) error {
+		if err := c.open(g); err != nil {
+			return err
+		}
+		for c.row < c.rows {
+			select {
+			case b := <-free:
+				if err := c.next(b); err != nil {
+					return err
+				}
+				decoded <- b
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+}
+
+// next puts the files of the next rows into b, which was released.
+func (c *fileColumns) next(b *fileBatch) error {
+	n := int(min(batchRows, c.rows-c.row))
+	b.grow(n)
+	if err := errors.Join(
+		c.path.texts(b.paths), c.size.longs(b.sizes), c.modified.longs(b.modified),
+		c.dvKind.texts(b.dvKinds), c.dvPath.texts(b.dvPaths), c.dvOffset.longs(b.dvOffsets),
+		c.values.read(n), c.tags.read(n),
+	); err != nil {
+		return err
+	}
+	for i := range n {
+		if b.paths[i] == nil && !b.sizes[i].valid {
+			continue
+		}
+		f, err := c.file(b, i)
+		if err != nil {
+			return err
+		}
+		b.files = append(b.files, f)
+	}
+	c.row += int64(n)
+	for _, column := range c.columns.open {
+		b.pages = column.lend(b.pages)
+	}
+	return nil
+}
+
+// file makes the index entry of row i of the batch.
+func (c *fileColumns) file(b *fileBatch, i int) (metacache.File, error) {
+	raw, size := borrowed(b.paths[i]), b.sizes[i]
+	values, tags := c.values.row(i), c.tags.row(i)
+	switch *c.budget -= int64(len(raw)) + values.bytes() + tags.bytes(); {
+	case raw == "":
+		return metacache.File{}, errors.New("an add has no path")
+	case !size.valid:
+		return metacache.File{}, errors.New("an add has no size")
+	case size.n < 0:
+		return metacache.File{}, fmt.Errorf("the add of %s has the size %d", raw, size.n)
+	case *c.budget < 0:
+		return metacache.File{}, errInflated
+	}
+	from, err := c.origin(c.row + int64(i))
+	if err != nil {
+		return metacache.File{}, err
+	}
+	canonical := raw
+	base, plain := plainBase(raw)
+	if !plain {
+		canonical = CanonicalPath(raw, c.root)
+		base = path.Base(canonical)
+	}
+	f := metacache.File{
+		Key:     metacache.Key{Dir: c.dirs.of(values), Name: visibleName(tags.text(TagName), base, canonical), Path: canonical},
+		DV:      b.vector(i),
+		Size:    size.n,
+		ModTime: modTime(b.modified[i].n, tags.text(TagModTime)),
+		Origin:  uint64(from),
+	}
+	if raw != canonical {
+		f.Raw = raw
+	}
+	return f, nil
+}
+
+// vector returns the id of the deletion vector of row i, as
+// action.DeletionVector.ID does.
+func (b *fileBatch) vector(i int) string {
+	if b.dvKinds[i] == nil {
+		return ""
+	}
+	from := len(b.text)
+	b.text = append(append(b.text, b.dvKinds[i]...), b.dvPaths[i]...)
+	if offset := b.dvOffsets[i]; offset.valid {
+		b.text = strconv.AppendInt(append(b.text, '@'), offset.n, 10)
+	}
+	return borrowed(b.text[from:])
+}
+
+// borrowed returns b as a string that shares its memory.
+func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// dirNames makes the directories of files, each once.
+type dirNames struct {
+	fields []Field
+	// known are the directories by the spelling of the partition values.
+	known map[string]string
+	key   []byte
+}
+
+func newDirNames(fields []Field) *dirNames {
+	return &dirNames{fields: fields, known: map[string]string{}}
+}
+
+// of returns the directory for partition values.
+func (d *dirNames) of(values entries) string {
+	if len(d.fields) == 0 {
+		return ""
+	}
+	d.key = values.appendTo(d.key[:0])
+	dir, ok := d.known[string(d.key)]
+	if !ok {
+		dir = PartitionDir(d.fields, values.toMap())
+		d.known[string(d.key)] = dir
+	}
+	return dir
+}
