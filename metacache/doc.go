@@ -19,12 +19,18 @@
 // it is first read. An index may have a keeper, which in the background puts
 // bases elsewhere and knows the runs of the process before.
 //
+// [Cache] is where such keepers keep runs on disk, one directory for each
+// table. What is on disk may be damaged, gone or another's at any time: a read
+// that does not find what must be there gives the run up. The layout is in
+// disk.go, what processes may do with it in cache_slot.go.
+//
 // The suite in indextest states what every implementation must do.
 //
 // The package stores what it is given and knows no protocol rule.
 //
 // Locks: Runs.writing (whoever covers a version) before Runs.mu (the list of
-// runs) before those of a delta and of a heapBase. Iterators hold no lock
+// runs) before those of a delta, a heapBase, a diskBase and the lru; apart from
+// these, diskKeeper.writing before diskKeeper.mu. Iterators hold no lock
 // between two steps, and see one version whatever is applied meanwhile: the
 // base they read is pinned until they end, and entries are never changed.
 package metacache

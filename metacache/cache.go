@@ -1,0 +1,167 @@
+package metacache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Defaults of CacheOptions.
+const (
+	DefaultCacheSize  = 4 << 30
+	DefaultCacheFloor = 256 << 20
+	// DefaultCacheMinFiles are read from a checkpoint in about the time that
+	// it takes to open a run.
+	DefaultCacheMinFiles = 10_000
+)
+
+// CacheOptions configure a Cache.
+type CacheOptions struct {
+	// Dir is the directory of the cache. It is made when something is first
+	// kept, and may be shared by any number of processes.
+	Dir string
+	// Size bounds what the directory takes on disk.
+	Size int64
+	// Floor is the free space that is left on the disk.
+	Floor int64
+	// MinFiles is how many files a run must have to be kept.
+	MinFiles int
+	// Logger receives what is worth knowing; nil discards.
+	Logger *slog.Logger
+}
+
+// Cache keeps indexes in a directory, so that a table need not be loaded from
+// its log again. All that can be wrong with the directory costs time only: what
+// is damaged is dropped, and what cannot be kept stays in memory.
+//
+// Each table has a directory, and in it slots. A process owns the slot of a
+// table that it writes to, by a lock; one that finds it taken takes the next.
+type Cache struct {
+	options CacheOptions
+	log     *slog.Logger
+	lru     *lru
+	// stale has the tables of which the slots of others hold an earlier life.
+	stale sync.Map
+	// told makes sure that the same trouble is logged once.
+	told sync.Map
+}
+
+// OpenCache returns the cache in a directory, which need not exist.
+func OpenCache(o CacheOptions) *Cache {
+	c := &Cache{options: o, log: o.Logger, lru: newLRU(unpackedBytes)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Open returns the index of the table with this root, with what the cache has
+// of it. The index has to be closed, and may be discarded before.
+func (c *Cache) Open(ctx context.Context, root string) (Index, error) {
+	k := c.newKeeper(root)
+	x, err := newRuns(ctx, k)
+	if err != nil {
+		return nil, errors.Join(err, k.close())
+	}
+	return &cachedIndex{x, k}, nil
+}
+
+// Discarder is an Index that is kept in a cache.
+type Discarder interface {
+	Index
+	// Discard deletes what the cache has of the table, and keeps nothing more:
+	// the table was deleted, or is another one now. The index goes on to
+	// answer for what it has in memory or open.
+	Discard() error
+}
+
+type cachedIndex struct {
+	*Runs
+	keeper *diskKeeper
+}
+
+var _ Discarder = (*cachedIndex)(nil)
+
+func (x *cachedIndex) Discard() error { return x.keeper.discard() }
+
+// tell logs what keeps the cache from working, each kind of it once.
+func (c *Cache) tell(what string, err error) {
+	if _, known := c.told.LoadOrStore(what, true); !known {
+		c.log.Warn("trouble with the metadata cache", "op", "cache", "path", c.options.Dir, "reason", what, "err", err)
+	}
+}
+
+const (
+	tableFile = "table"
+	lockFile  = "lock"
+	// keyBytes of a hash name a table.
+	keyBytes = 16
+	// maxTableFile bounds the size of a file that names a table.
+	maxTableFile = 1 << 16
+)
+
+// resolve returns a local root without the links on its way.
+func resolve(root string) string {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		return real
+	}
+	return root
+}
+
+// cacheKey names the directory of a table.
+func cacheKey(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return hex.EncodeToString(sum[:keyBytes])
+}
+
+// errForeign says that a directory is not one of a cache.
+var errForeign = errors.New("not a directory of this cache")
+
+// tableDir returns the directory of a table, which is made if it is not there.
+func (c *Cache) tableDir(root string) (string, error) {
+	if err := prepareDir(c.options.Dir); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(c.options.Dir, cacheKey(root))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	name := filepath.Join(dir, tableFile)
+	known, err := readLimited(name, maxTableFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return dir, os.WriteFile(name, []byte(root+"\n"), 0o600)
+	}
+	if err == nil && string(known) != root+"\n" {
+		err = fmt.Errorf("%w: %s names another table", errForeign, name)
+	}
+	return dir, err
+}
+
+// prepareDir makes the directory of a cache, or makes sure that nobody else
+// can put files into it.
+func prepareDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) != os.Geteuid() && stat.Uid != 0 || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%w: others may write to %s", errForeign, dir)
+	}
+	tag := filepath.Join(dir, "CACHEDIR.TAG")
+	if _, err := os.Lstat(tag); errors.Is(err, os.ErrNotExist) {
+		// Backups leave out what has this file (bford.info/cachedir).
+		_ = os.WriteFile(tag, []byte("Signature: 8a477f597d28d172789f06886806bc55\n"), 0o600)
+	}
+	return nil
+}
