@@ -55,6 +55,7 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 		got, err := c.attempt(ctx, t)
 		switch got {
 		case landed:
+			c.winners.keep(c.log.Incarnation(), newWinner(t.version, append([]action.Action{t.info}, t.spec.Actions...), t.root))
 			return nil
 		case unknown:
 			return err
@@ -155,15 +156,19 @@ func (c *committer) follow(ctx context.Context, t *txn) error {
 	if err := c.rebase(ctx, t); err != nil {
 		return err
 	}
-	if err := c.sameTable(ctx, t.spec, t.version-1); err != nil {
+	ev, err := c.look(ctx)
+	if err != nil {
 		return err
 	}
-	return c.catchUp(ctx, t)
+	if err := c.sameTable(ev, t.spec, t.version-1); err != nil {
+		return err
+	}
+	return c.catchUp(ctx, t, c.log.Latest())
 }
 
-// catchUp rebases t on the commits that are known.
-func (c *committer) catchUp(ctx context.Context, t *txn) error {
-	for t.spec.Base >= 0 && t.version <= c.log.Latest() {
+// catchUp rebases t on the commits up to a version.
+func (c *committer) catchUp(ctx context.Context, t *txn, latest int64) error {
+	for t.spec.Base >= 0 && t.version <= latest {
 		if err := c.rebase(ctx, t); err != nil {
 			return err
 		}
@@ -171,20 +176,13 @@ func (c *committer) catchUp(ctx context.Context, t *txn) error {
 	return nil
 }
 
-// rebase reads the commit that has t's version and moves t behind it.
+// rebase moves t behind the commit that has its version.
 func (c *committer) rebase(ctx context.Context, t *txn) error {
-	for n := 1; ; n++ {
-		actions, err := c.log.ReadCommit(ctx, t.version)
-		if err == nil {
-			return t.rebase(actions)
-		}
-		if n == maxReads || !errors.Is(err, snapshot.ErrCorrupt) {
-			return err
-		}
-		if err := c.wait(ctx, n); err != nil {
-			return err
-		}
+	w, err := c.winner(ctx, t.version)
+	if err != nil {
+		return err
 	}
+	return t.rebase(w)
 }
 
 // unanswered is the error after the last attempt at a version where no commit

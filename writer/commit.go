@@ -34,10 +34,13 @@ type committer struct {
 	opts   Options
 	logger *slog.Logger
 	gate   gate
-	// turn is held by the transaction that commits: two of one process would
-	// only make each other lose. It is a channel because waiting for it can be
-	// cancelled.
+	// turn is held by whoever commits: two of one process would only make each
+	// other lose. It is a channel because waiting for it can be cancelled.
 	turn chan struct{}
+	// queue are the transactions that may share the next commit.
+	queue queue
+	// winners are commits of late; the turn guards them.
+	winners winners
 
 	now                      func() time.Time
 	timeout, readBackTimeout time.Duration
@@ -109,51 +112,71 @@ func (c *committer) locate(err error) error {
 	return &located
 }
 
-// commit is [Table.Commit]. Group commit belongs between the two: it would
-// hand one transaction made of several blind appends in here.
+// commit is [Table.Commit].
 func (c *committer) commit(ctx context.Context, spec *TxnSpec) (int64, error) {
-	version, err := c.takeTurn(ctx, spec)
-	if err != nil {
-		return 0, c.locate(err)
+	if spec.mayShare() {
+		version, err := c.commitShared(ctx, spec)
+		return version, c.locate(err)
 	}
-	c.logger.Info("committed", "version", version, "operation", spec.Operation)
-	c.refresh(ctx, version)
-	return version, nil
-}
-
-// takeTurn waits for the turn, checks the transaction and lands it. Up to the
-// first attempt it can be cancelled.
-func (c *committer) takeTurn(ctx context.Context, spec *TxnSpec) (int64, error) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	t, err := c.begin(ctx, spec)
+	version, err := c.single(ctx, spec)
+	return version, c.locate(err)
+}
+
+// single commits a transaction alone; the turn is held. Up to the first attempt
+// it can be cancelled.
+func (c *committer) single(ctx context.Context, spec *TxnSpec) (int64, error) {
+	var ev snapshot.Event
+	if spec.Base >= 0 && !c.opts.ReadOnly {
+		var err error
+		if ev, err = c.look(ctx); err != nil {
+			return 0, err
+		}
+	}
+	t, err := c.prepare(ctx, spec, ev, c.log.Latest())
 	if err != nil {
 		return 0, err
 	}
-	if err := c.catchUp(ctx, t); err != nil {
-		return 0, err
+	return c.complete(ctx, t)
+}
+
+// prepare checks a transaction and moves it behind the commits that are known.
+// ev is what the look at the table before it has found.
+func (c *committer) prepare(ctx context.Context, spec *TxnSpec, ev snapshot.Event, latest int64) (*txn, error) {
+	t, err := c.begin(ctx, spec, ev)
+	if err != nil {
+		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return 0, err
+	if err := c.catchUp(ctx, t, latest); err != nil {
+		return nil, err
 	}
+	return t, ctx.Err()
+}
+
+// complete lands a transaction, whoever stops waiting for it, and returns its
+// version, which the table shows if it can be read.
+func (c *committer) complete(ctx context.Context, t *txn) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
 	if err := c.land(ctx, t); err != nil {
 		return 0, err
 	}
+	c.logger.Info("committed", "version", t.version, "operation", t.spec.Operation)
+	c.refresh(ctx, t.version)
 	return t.version, nil
 }
 
 // begin checks the transaction on its base version.
-func (c *committer) begin(ctx context.Context, spec *TxnSpec) (*txn, error) {
+func (c *committer) begin(ctx context.Context, spec *TxnSpec, ev snapshot.Event) (*txn, error) {
 	if c.opts.ReadOnly {
 		return nil, errMountReadOnly()
 	}
-	base, err := c.openBase(ctx, spec)
+	base, err := c.openBase(ctx, spec, ev)
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +198,11 @@ func (c *committer) begin(ctx context.Context, spec *TxnSpec) (*txn, error) {
 }
 
 // openBase returns the header of the base version, if it can be written.
-func (c *committer) openBase(ctx context.Context, spec *TxnSpec) (header, error) {
+func (c *committer) openBase(ctx context.Context, spec *TxnSpec, ev snapshot.Event) (header, error) {
 	if spec.Base < 0 {
 		return header{}, nil
 	}
-	if err := c.sameTable(ctx, spec, spec.Base); err != nil {
+	if err := c.sameTable(ev, spec, spec.Base); err != nil {
 		return header{}, err
 	}
 	h, err := c.header(ctx, spec.Base)
@@ -189,15 +212,19 @@ func (c *committer) openBase(ctx context.Context, spec *TxnSpec) (header, error)
 	return h, c.gate.check(h)
 }
 
-// sameTable looks for new commits, and for a table that was deleted and made
-// again: what was decided on the old one says nothing about the new one, and
-// the next version may leave a gap in its log.
-func (c *committer) sameTable(ctx context.Context, spec *TxnSpec, version int64) error {
+// look looks for new commits, and for a table that was deleted and made again.
+func (c *committer) look(ctx context.Context) (snapshot.Event, error) {
 	ev, err := c.log.Refresh(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		c.announce(ctx, ev)
 	}
-	c.announce(ctx, ev)
+	return ev, err
+}
+
+// sameTable returns ErrConflict if a look has found another table than the
+// transaction was decided on: what was decided on the old one says nothing about
+// the new one, and the next version may leave a gap in its log.
+func (c *committer) sameTable(ev snapshot.Event, spec *TxnSpec, version int64) error {
 	another := spec.Incarnation != nil && spec.Incarnation != c.log.Incarnation()
 	if ev.Recreated || another || c.log.Latest() < version {
 		return fault.New(ErrConflict, "the table was deleted and made again meanwhile").AtVersion(version).
@@ -211,12 +238,9 @@ func (c *committer) sameTable(ctx context.Context, spec *TxnSpec, version int64)
 func (c *committer) refresh(ctx context.Context, version int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
-	ev, err := c.log.Refresh(ctx)
-	if err != nil {
+	if _, err := c.look(ctx); err != nil {
 		c.logger.Warn("cannot look at the table after a commit", "version", version, "err", err)
-		return
 	}
-	c.announce(ctx, ev)
 }
 
 func (c *committer) announce(ctx context.Context, ev snapshot.Event) {

@@ -105,7 +105,7 @@ func TestReadVersionStaysWhatWasReadAfterARebase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.rebase(actions{testAdd("a.parquet")}); err != nil {
+	if err := tx.rebase(winnerOf(tx, testAdd("a.parquet"))); err != nil {
 		t.Fatal(err)
 	}
 	file, err := tx.encode(1, "deltafs/test")

@@ -14,14 +14,25 @@ type winner struct {
 	version int64
 	info    *action.CommitInfo
 	actions []action.Action
+	// adds and removes are its file actions, by path.
+	adds, removes []filePath
 }
 
-func newWinner(version int64, actions []action.Action) *winner {
+// filePath is a path as logged and in its canonical form.
+type filePath struct{ logged, canonical string }
+
+func newWinner(version int64, actions []action.Action, root string) *winner {
 	w := &winner{version: version, actions: actions}
 	for _, a := range actions {
-		if info, ok := a.(*action.CommitInfo); ok {
-			w.info = info
-			break
+		switch a := a.(type) {
+		case *action.CommitInfo:
+			if w.info == nil {
+				w.info = a
+			}
+		case *action.Add:
+			w.adds = append(w.adds, filePath{a.Path, snapshot.CanonicalPath(a.Path, root)})
+		case *action.Remove:
+			w.removes = append(w.removes, filePath{a.Path, snapshot.CanonicalPath(a.Path, root)})
 		}
 	}
 	return w
@@ -64,8 +75,7 @@ func each[A action.Action](w *winner, check func(A) error) error {
 // rebase moves the transaction behind the commit that took its version, or
 // says why it cannot. The checks are those of Serializable isolation, in the
 // order in which Spark makes them, so that engines that share a table agree.
-func (t *txn) rebase(actions []action.Action) error {
-	w := newWinner(t.version, actions)
+func (t *txn) rebase(w *winner) error {
 	base, err := t.adoptHeader(w)
 	if err != nil {
 		return err
@@ -189,31 +199,30 @@ func (t *txn) checkApps(w *winner) error {
 
 func (t *txn) checkAdded(w *winner) error {
 	serializable := t.spec.changesData()
-	return each(w, func(add *action.Add) error {
-		if _, ok := t.adds[snapshot.CanonicalPath(add.Path, t.root)]; ok {
-			return w.conflict(add.Path, "added this file too")
+	for _, add := range w.adds {
+		if _, ok := t.adds[add.canonical]; ok {
+			return w.conflict(add.logged, "added this file too")
 		}
 		if t.spec.ReadWhole && serializable {
-			return w.conflict(add.Path, "added a file to the table that was read as a whole")
+			return w.conflict(add.logged, "added a file to the table that was read as a whole")
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // checkRemoved compares paths alone: a new deletion vector removes the file in
 // its old form, and a decision that rests on the old rows is void.
 func (t *txn) checkRemoved(w *winner) error {
-	return each(w, func(remove *action.Remove) error {
-		key := snapshot.CanonicalPath(remove.Path, t.root)
-		if _, ok := t.removes[key]; ok {
-			return w.conflict(remove.Path, "removed this file first")
+	for _, remove := range w.removes {
+		if _, ok := t.removes[remove.canonical]; ok {
+			return w.conflict(remove.logged, "removed this file first")
 		}
-		if _, ok := t.reads[key]; ok || t.spec.ReadWhole {
-			return w.conflict(remove.Path, "removed a file that was read")
+		if _, ok := t.reads[remove.canonical]; ok || t.spec.ReadWhole {
+			return w.conflict(remove.logged, "removed a file that was read")
 		}
-		if _, ok := t.adds[key]; ok {
-			return w.conflict(remove.Path, "removed the file that was to be added again")
+		if _, ok := t.adds[remove.canonical]; ok {
+			return w.conflict(remove.logged, "removed the file that was to be added again")
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -10,6 +10,9 @@ import (
 
 type actions = []action.Action
 
+// winnerOf is a commit that takes the version of a transaction.
+func winnerOf(tx *txn, as ...action.Action) *winner { return newWinner(tx.version, as, tx.root) }
+
 func TestRebase(t *testing.T) {
 	dv := func(id string) *action.DeletionVector {
 		return &action.DeletionVector{StorageType: "u", PathOrInlineDV: id, SizeInBytes: 1, Cardinality: 1}
@@ -146,7 +149,7 @@ func TestRebase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = tx.rebase(append(actions{testInfo("MERGE", "Spark/4.1")}, tt.winner...))
+			err = tx.rebase(winnerOf(tx, append(actions{testInfo("MERGE", "Spark/4.1")}, tt.winner...)...))
 			if tt.want == "" {
 				if err != nil {
 					t.Fatalf("conflict: %v", err)
@@ -180,7 +183,7 @@ func TestRebaseAdoptsTheHeaderOfTheWinner(t *testing.T) {
 	m := testMetadata("delta.enableInCommitTimestamps", "true",
 		"delta.inCommitTimestampEnablementVersion", "1", "delta.inCommitTimestampEnablementTimestamp", "5000")
 	info := &action.CommitInfo{Raw: []byte(`{"inCommitTimestamp":5000}`)}
-	if err := tx.rebase(actions{info, p, m}); err != nil {
+	if err := tx.rebase(winnerOf(tx, info, p, m)); err != nil {
 		t.Fatal(err)
 	}
 	if tx.base != (header{p, m}) {
@@ -201,7 +204,7 @@ func TestRebaseOnFirstVersionIsAConflict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = tx.rebase(actions{testProtocol(1, 2), testMetadata()})
+	err = tx.rebase(winnerOf(tx, testProtocol(1, 2), testMetadata()))
 	if !errors.Is(err, ErrConflict) || tx.version != 0 {
 		t.Errorf("got %v at version %d, want ErrConflict at 0", err, tx.version)
 	}

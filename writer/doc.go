@@ -21,6 +21,13 @@
 // txnId compared; if even that fails the error is [ErrUnsure], and any other
 // error means that nothing was committed.
 //
+// Blind appends that wait for the turn share one commit: whoever gets the turn
+// checks each of them alone, moves them behind the same version and lands them
+// as one transaction. Each gets its own result. When the shared commit fails, in
+// any way but one of which nobody knows whether it did, they are committed one
+// by one. Nothing else shares. Who commits waits for durability alone: the tree
+// moves on to the new version when somebody next looks at it.
+//
 // A staged file is open until every byte of it was written and they are a
 // Parquet file that fits the table; then it is complete, checked and durable.
 // It is committed at the next flush, sync, rename or link under a data name,
@@ -44,7 +51,7 @@
 //   - the lock of a name (Live.keys): one commit under a name at a time, and
 //     nobody makes, takes or unlinks the name meanwhile;
 //   - burst.flushing: one commit that has unlinks at a time;
-//   - the commit turn, whose wait can be cancelled;
+//   - the commit turn, whose wait can be cancelled, then queue.mu for moments;
 //   - Live.syncing: one move to a newer version at a time;
 //   - Live.mu, then Staged.mu, burst.mu, area.mu and notes.mu, which are held for
 //     moments and, but for opening a file and adding a note, never during I/O.

@@ -28,6 +28,8 @@ type memStore struct {
 	// open, if set, may fail a read.
 	open func(name string) error
 	puts int
+	// prior is what the last PutIfAbsent had to come after.
+	prior []string
 }
 
 func (s *memStore) Root() string { return "/table" }
@@ -45,6 +47,7 @@ func (s *memStore) write(name string, data []byte) store.Outcome {
 func (s *memStore) PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (store.Outcome, error) {
 	s.mu.Lock()
 	s.puts++
+	s.prior = prior
 	put := s.put
 	s.mu.Unlock()
 	honest := func() store.Outcome { return s.write(name, data) }

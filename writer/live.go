@@ -31,6 +31,9 @@ type Live struct {
 	// mu guards what follows. It is never held during I/O.
 	mu  sync.Mutex
 	now view
+	// behind is a version that this mount has committed and the tree does not
+	// show yet: whoever looks next moves it on.
+	behind int64
 	// all are the files that are not committed, by id.
 	all map[uint64]*Staged
 	// names are the staged files that every process sees; replacing those that
@@ -100,15 +103,28 @@ func (l *Live) close(ctx context.Context) error {
 	return errors.Join(err, l.area.close())
 }
 
-// view is the version that the tree shows, the first time the newest.
+// view is the version that the tree shows: the newest one at first, and none
+// older than what this mount has committed if that reads.
 func (l *Live) view(ctx context.Context) (view, error) {
 	l.mu.Lock()
-	v := l.now
+	v, behind := l.now, l.behind
 	l.mu.Unlock()
-	if v != nil {
+	if v != nil && v.Version() >= behind {
 		return v, nil
 	}
-	return l.sync(ctx)
+	next, err := l.sync(ctx)
+	if v == nil || ctx.Err() != nil {
+		return next, err
+	}
+	if err != nil || next.Version() < behind {
+		l.refresh(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.behind == behind {
+		l.behind = 0 // tried; what failed has been reported
+	}
+	return l.now, nil
 }
 
 // sync moves the tree to the newest version known.
@@ -183,7 +199,7 @@ func (s *Staged) forgetVersion() {
 	s.sealedAt = 0
 }
 
-// Version is the version that current/ shows, -1 before any is known.
+// Version is the version that current/ has shown last, -1 before any is known.
 func (l *Live) Version() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,6 +224,9 @@ func (l *Live) writable(ctx context.Context) error {
 	if l.opts.ReadOnly {
 		return l.fault(ErrReadOnly, "", "the mount is read-only").WithHint("mount it without --read-only")
 	}
+	// Whether it can be written is read with the version. If that does not read,
+	// Writable says why.
+	_, _ = l.view(ctx)
 	return l.back.Writable(ctx)
 }
 

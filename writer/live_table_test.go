@@ -71,12 +71,12 @@ func TestClosingACompleteFileAppendsItToTheTable(t *testing.T) {
 	if err := copyIn(w.Live(), Caller{PID: 1}, "", "sales.parquet", data); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.Live().Version(); got != 1 {
-		t.Fatalf("version %d, want 1", got)
-	}
 	n, err := w.Live().Lookup(ctx, Caller{PID: 2}, "", "sales.parquet")
 	if err != nil || n.File == nil {
 		t.Fatalf("the name means %+v, %v", n, err)
+	}
+	if got := w.Live().Version(); got != 1 {
+		t.Fatalf("version %d, want 1", got)
 	}
 	r, err := table.Open(ctx, *n.File)
 	if err != nil {

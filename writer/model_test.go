@@ -334,6 +334,9 @@ func TestProcessesInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(back.root, areaDir, mountsDir)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("seed %d: the mount left behind %q", seed, leftBehind(t, back))
 		}
+		if _, err := l.view(context.Background()); err != nil {
+			t.Error(err)
+		}
 		for k, s := range l.names {
 			if s.state == stateSealed && s.sealedKey == k {
 				t.Errorf("seed %d: %s still means the staged file", seed, k)

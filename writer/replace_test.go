@@ -152,6 +152,7 @@ func TestNameRemovedByAnotherWriterIsFreeForAWriter(t *testing.T) {
 	back := newFakeBack(t)
 	l := back.open(t, Options{Grace: time.Hour})
 	put(t, l, "x.parquet", "A")
+	newKernel(l, 1).run(t, "stat x.parquet")
 	newKernel(back.open(t, Options{}), 1).run(t, "unlink x.parquet; syncdir")
 	l.Refreshed(ctx, snapshot.Event{From: 1, To: 2})
 	n, err := l.Lookup(ctx, Caller{PID: 2}, "", "x.parquet")

@@ -89,6 +89,8 @@ type txn struct {
 	floor   int64
 	// adds, removes and reads map canonical paths to logged ones.
 	adds, removes, reads map[string]string
+	// info is the commitInfo of the last attempt.
+	info *action.CommitInfo
 }
 
 // newTxn checks the transaction against the rules that one commit must keep
@@ -130,12 +132,12 @@ func (t *txn) encode(now int64, engineInfo string) ([]byte, error) {
 		at := max(now, t.floor+1)
 		commitTime = &at
 	}
-	info, err := t.commitInfo(now, commitTime, engineInfo)
-	if err != nil {
+	var err error
+	if t.info, err = t.commitInfo(now, commitTime, engineInfo); err != nil {
 		return nil, err
 	}
 	var out []byte
-	for _, a := range append([]action.Action{info}, t.spec.Actions...) {
+	for _, a := range append([]action.Action{t.info}, t.spec.Actions...) {
 		if m, ok := a.(*action.Metadata); ok && enabling {
 			a = withTimeOrigin(m, t.version, *commitTime)
 		}

@@ -141,7 +141,7 @@ func TestEnablingCommitTimesRecordsTheirOrigin(t *testing.T) {
 		t.Fatal(err)
 	}
 	tx.floor = 9000
-	if err := tx.rebase(actions{testAdd("a")}); err != nil {
+	if err := tx.rebase(winnerOf(tx, testAdd("a"))); err != nil {
 		t.Fatal(err)
 	}
 	file, err := tx.encode(1000, "deltafs/test")

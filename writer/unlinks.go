@@ -347,8 +347,8 @@ const maxRebases = 20
 
 // commitChange commits what build makes of the newest version, again after
 // each conflict that another look at the table resolves. build returns nil
-// when nothing is left to do. It returns the version, which the tree shows
-// unless the table could not be read.
+// when nothing is left to do. It returns the version, which the tree shows to
+// who looks next unless the table cannot be read.
 func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, error)) (int64, error) {
 	var first view // what is published at the first attempt goes with its table
 	for attempt := 0; ; attempt++ {
@@ -367,7 +367,7 @@ func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, e
 		l.leave(spec, +1)
 		version, err := l.back.Commit(ctx, spec)
 		if err == nil {
-			l.committed(ctx, spec, version)
+			l.committed(spec, version)
 		}
 		l.leave(spec, -1)
 		if err == nil {
@@ -389,10 +389,12 @@ func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, e
 	}
 }
 
-// committed moves the tree on after a commit of its own. What it removed stays
+// committed has the tree moved on after a commit of this mount, when somebody
+// looks: its caller waits for nothing but the commit. What it removed stays
 // hidden until the tree shows the version.
-func (l *Live) committed(ctx context.Context, spec *TxnSpec, version int64) {
+func (l *Live) committed(spec *TxnSpec, version int64) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, path := range spec.removed() {
 		if l.now.Version() < version {
 			l.hidden[path] = version
@@ -400,10 +402,7 @@ func (l *Live) committed(ctx context.Context, spec *TxnSpec, version int64) {
 			delete(l.hidden, path)
 		}
 	}
-	l.mu.Unlock()
-	if v, err := l.sync(ctx); err != nil || v.Version() < version {
-		l.refresh(ctx)
-	}
+	l.behind = max(l.behind, version)
 }
 
 // leave counts the files that commits of this mount are removing, so that

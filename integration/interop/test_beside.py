@@ -184,11 +184,12 @@ def test_two_mounts_eight_processes_and_delta_rs_lose_nothing(live, mounted, tab
     processes.append(subprocess.Popen([sys.executable, "-c", APPEND_WITH_DELTA_RS, str(table), "9", str(beside)]))
     assert [p.wait(600) for p in processes] == [0] * 9
     total = 8 * n + beside
-    assert versions(table) == list(range(total + 1))
+    latest = versions(table)[-1]  # appends of one mount may share a commit
+    assert versions(table) == list(range(latest + 1)) and latest <= total
     expected = [1] + [w * 1000 + i for w in range(1, 9) for i in range(n)] + [9000 + i for i in range(beside)]
     assert ids(table) == sorted(expected)
     for m in (live, other):
-        eventually(1, lambda: shows(m, total))
+        eventually(1, lambda: shows(m, latest))
         assert mounted_ids(m.current) == sorted(expected)
         m.close()
     assert leftovers(table) == []
