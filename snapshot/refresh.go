@@ -29,7 +29,7 @@ func (t *Table) Refresh(ctx context.Context) (Event, error) {
 	if !same || l.check(l.latest) != nil {
 		return t.relist(ctx, life)
 	}
-	more, err := t.probe(ctx, l.latest+1)
+	more, _, err := t.probe(ctx, l.latest+1)
 	if err != nil {
 		return Event{}, t.fault(err)
 	}
@@ -69,17 +69,16 @@ func (l *listing) lastFile() logFile {
 	return l.checkpoints[len(l.checkpoints)-1].file()
 }
 
-// probe returns the commits that exist from v on. An empty file is one that a
-// writer without put-if-absent is still writing.
-func (t *Table) probe(ctx context.Context, v int64) ([]commitFile, error) {
-	var more []commitFile
+// probe returns the commits that exist from v on. An empty file, which ends
+// them, is one that a writer without put-if-absent is still writing.
+func (t *Table) probe(ctx context.Context, v int64) (more []commitFile, empty bool, err error) {
 	for ; ; v++ {
 		info, err := t.store.Head(ctx, CommitName(v))
-		if errors.Is(err, store.ErrNotExist) || (err == nil && info.Size == 0) {
-			return more, nil
+		if errors.Is(err, store.ErrNotExist) || err == nil && info.Size == 0 {
+			return more, err == nil, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		more = append(more, commitFile{v, stampOf(info)})
 	}
@@ -171,9 +170,12 @@ func (t *Table) intact(ctx context.Context, l *listing) (*listing, error) {
 			return nil, err
 		}
 	}
-	more, err := t.probe(ctx, l.latest+1)
-	if err != nil || len(more) == 0 {
-		return l, err
+	more, empty, err := t.probe(ctx, l.latest+1)
+	switch {
+	case err != nil || empty: // after which there may be others
+		return nil, err
+	case len(more) == 0:
+		return l, nil
 	}
 	return l.extended(more), nil
 }

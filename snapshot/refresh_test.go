@@ -52,6 +52,21 @@ func TestRefreshIgnoresACommitUntilItHasBytes(t *testing.T) {
 	wantPaths(t, table, 1, "a")
 }
 
+func TestVersionsFindTheCommitAfterOneThatIsStillEmpty(t *testing.T) {
+	f := newFixture(t).plain(addLine("a", 1))
+	table := f.open()
+	f.write(CommitName(1), "").commit(2, addLine("c", 1))
+	if spans, err := table.Versions(context.Background()); err != nil || fmt.Sprint(spans) != "[{0 0}]" || table.Latest() != 2 {
+		t.Errorf("versions %v, %v, latest %d", spans, err, table.Latest())
+	}
+	if _, err := table.At(context.Background(), 2); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a version after an empty commit: %v", err)
+	}
+	f.commit(1, addLine("b", 1))
+	refresh(t, table)
+	wantPaths(t, table, 2, "a b c")
+}
+
 func TestRefreshReportsCommitsThatVersionsFound(t *testing.T) {
 	f := newFixture(t).plain()
 	table := f.open()
