@@ -158,6 +158,9 @@ func TestDroppedRunForgetsItsFilesOnly(t *testing.T) {
 		}
 	}
 	load(t, x, 50, "fifty")
+	if got, want := x.Coverage(), spans(50, 50, 90, 90); !slices.Equal(got, want) {
+		t.Errorf("coverage %v, want %v: the newest, and the one loaded last", got, want)
+	}
 	for name, id := range ids {
 		if want := name == "shared" || name == "new"; known(t, x, id) != want {
 			t.Errorf("%s: known is %v after the drop, want %v", name, !want, want)

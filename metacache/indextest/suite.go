@@ -334,7 +334,8 @@ func testIsolation(t *testing.T, open func(*testing.T) metacache.Index) {
 }
 
 func testConcurrent(t *testing.T, open func(*testing.T) metacache.Index) {
-	h := randomHistory(rand.New(rand.NewPCG(1, 2)), 60)
+	const versions = 60
+	h := randomHistory(rand.New(rand.NewPCG(1, 2)), versions)
 	x := open(t)
 	if err := x.Load(t.Context(), 0, note(0), seq(h.sorted(0), nil)); err != nil {
 		t.Fatal(err)
@@ -342,34 +343,69 @@ func testConcurrent(t *testing.T, open func(*testing.T) metacache.Index) {
 	var wg sync.WaitGroup
 	for range 2 {
 		wg.Go(func() {
-			for v := range int64(60) {
+			for v := range int64(versions) {
 				if err := h.apply(t.Context(), x, v); err != nil {
 					t.Errorf("Apply(%d): %v", v, err)
 				}
 			}
 		})
 	}
-	for range 2 {
+	wg.Go(func() {
+		for _, v := range []int64{50, 20, 35} {
+			if err := x.Load(t.Context(), v, note(v), seq(h.sorted(v), nil)); err != nil {
+				t.Errorf("Load(%d): %v", v, err)
+			}
+		}
+	})
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(seed, 8))
 		wg.Go(func() {
-			for covered := int64(0); covered < 59; {
-				covered = x.Coverage()[0].Last
-				want := h.sorted(covered)
-				i := 0
-				for f, err := range x.Files(t.Context(), covered) {
-					if err != nil || i >= len(want) || f.Key != want[i].Key {
-						t.Errorf("Files(%d): item %d is %+v, %v", covered, i, f.Key, err)
-						return
-					}
-					i++
-				}
-				if i != len(want) {
-					t.Errorf("Files(%d): %d files, want %d", covered, i, len(want))
+			for !covers(x.Coverage()[:1], versions-1) {
+				spans := x.Coverage()
+				s := spans[r.IntN(len(spans))]
+				if err := h.readSome(t.Context(), x, s.First+r.Int64N(s.Last-s.First+1), r); err != nil {
+					t.Error(err)
+					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	for v := range int64(60) {
+	for v := range int64(versions) {
 		h.check(t, x, v)
 	}
+	h.checkIDs(t, x)
+}
+
+// readSome compares the list of all files of a version and what it says of one
+// path with the model.
+func (h *history) readSome(ctx context.Context, x metacache.Index, v int64, r *rand.Rand) error {
+	want := h.sorted(v)
+	i := 0
+	for f, err := range x.Files(ctx, v) {
+		if err != nil || i >= len(want) || f.Key != want[i].Key {
+			return fmt.Errorf("Files(%d): item %d is %+v, %w", v, i, f.Key, err)
+		}
+		i++
+	}
+	if i != len(want) {
+		return fmt.Errorf("Files(%d): %d files, want %d", v, i, len(want))
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	f := want[r.IntN(len(want))]
+	got, ok, err := x.ByPath(ctx, v, f.Path)
+	if err != nil || !ok || got.Key != f.Key || got.DV != f.DV {
+		return fmt.Errorf("ByPath(%d, %q) = %+v, %t, %w", v, f.Path, got, ok, err)
+	}
+	if byID, ok, err := x.ByID(ctx, got.ID); err != nil || !ok || identity(byID) != identity(f) {
+		return fmt.Errorf("ByID(%d) = %+v, %t, %w", got.ID, byID, ok, err)
+	}
+	for name, err := range x.Subdirs(ctx, v, "", "") {
+		if err != nil || name == "" {
+			return fmt.Errorf("Subdirs(%d) yields %q, %w", v, name, err)
+		}
+	}
+	return nil
 }
