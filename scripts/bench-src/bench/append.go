@@ -33,15 +33,15 @@ func (b *bench) makeHistories() error {
 func (b *bench) appendTables() ([]appendedTo, error) {
 	var out []appendedTo
 	for _, v := range b.historyVersions() {
-		progress("the table with %d versions", v)
 		table := filepath.Join(b.keep, fmt.Sprintf("history-%d", v))
+		sayMaking(table, "the table with %d versions", v)
 		partition, err := tables.MakeHistory(table, v)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, appendedTo{fmt.Sprintf("version %d", v), table, partition})
 	}
-	progress("the table of a million files")
+	sayMaking(b.million(), "the table of a million files")
 	about, err := tables.MakeMillion(b.million())
 	return append(out, appendedTo{"a million files", b.million(), about.Partition}), err
 }

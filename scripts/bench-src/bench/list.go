@@ -13,7 +13,7 @@ import (
 func (b *bench) million() string { return filepath.Join(b.keep, "million") }
 
 func (b *bench) makeMillion() error {
-	progress("the table of a million files")
+	sayMaking(b.million(), "the table of a million files")
 	_, err := tables.MakeMillion(b.million())
 	return err
 }

@@ -19,14 +19,17 @@ func (b *bench) heading() string {
 	var info unix.Sysinfo_t
 	unix.Uname(&u)
 	unix.Sysinfo(&info)
-	form, command := "short form", "scripts/bench"
+	command := "scripts/bench"
 	if b.full {
-		form, command = "long form", "scripts/bench --full"
+		command += " --full"
 	}
-	return fmt.Sprintf("Measured %s by `%s` (%s), medians of %d. %d CPUs (%s), %d GB of memory, Linux %s, work files on %s.\n"+
+	if b.only != "" {
+		command += " --only " + b.only
+	}
+	return fmt.Sprintf("Measured %s by `%s`, medians of %d. %d CPUs (%s), %d GB of memory, Linux %s, tables on %s.\n"+
 		"%s; %s; go-fuse %s; %s; %s.\n\n",
-		time.Now().UTC().Format(time.DateOnly), command, form, b.runs,
-		runtime.NumCPU(), cpu(), info.Totalram*uint64(info.Unit)>>30, unix.ByteSliceToString(u.Release[:]), output("stat", "-f", "-c", "%T", b.work),
+		time.Now().UTC().Format(time.DateOnly), command, b.runs,
+		runtime.NumCPU(), cpu(), info.Totalram*uint64(info.Unit)>>30, unix.ByteSliceToString(u.Release[:]), fileSystem(b.keep),
 		output(b.deltafs, "version"), runtime.Version(), moduleVersion(filepath.Join(b.bin, "barefuse"), "github.com/hanwen/go-fuse/v2"),
 		output("bindfs", "--version"), output(b.python, b.peers+"/versions.py"))
 }
@@ -39,6 +42,11 @@ func cpu() string {
 		}
 	}
 	return runtime.GOARCH
+}
+
+// fileSystem is the type of the file system that a directory is on.
+func fileSystem(dir string) string {
+	return output("findmnt", "-n", "-o", "FSTYPE", "--target", dir)
 }
 
 // output is the first line that a command prints.

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/deltafs/deltafs/scripts/bench-src/tables"
 )
 
 // row is a part of the comparison that can be run alone.
@@ -42,6 +44,7 @@ type bench struct {
 	bin, work, keep, peers, python string
 	deltafs                        string
 	full                           bool
+	only                           string
 	runs                           int
 	report                         report
 }
@@ -55,7 +58,7 @@ func main() {
 		return
 	}
 	var b bench
-	var only, write string
+	var write string
 	var list, tablesOnly bool
 	flag.StringVar(&b.bin, "bin", "", "directory of the binaries")
 	flag.StringVar(&b.work, "work", "", "work directory, on the disk to measure")
@@ -63,7 +66,7 @@ func main() {
 	flag.StringVar(&b.python, "python", "", "Python with the engines")
 	flag.StringVar(&b.deltafs, "deltafs", "", "the deltafs binary to measure")
 	flag.StringVar(&b.keep, "keep", "", "where tables are kept")
-	flag.StringVar(&only, "only", "", "rows to run, separated by commas")
+	flag.StringVar(&b.only, "only", "", "rows to run, separated by commas")
 	flag.StringVar(&write, "write", "", "file with the markers that the table goes between")
 	flag.BoolVar(&b.full, "full", false, "the long form")
 	flag.BoolVar(&list, "list", false, "name the rows")
@@ -82,14 +85,14 @@ func main() {
 		}
 		return
 	}
-	if err := b.main(only, write, tablesOnly); err != nil {
+	if err := b.main(write, tablesOnly); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func (b *bench) main(only, write string, tablesOnly bool) error {
-	chosen, err := choose(only)
+func (b *bench) main(write string, tablesOnly bool) error {
+	chosen, err := choose(b.only)
 	if err != nil {
 		return err
 	}
@@ -156,6 +159,13 @@ func (b *bench) paths() error {
 		*p = full
 	}
 	return nil
+}
+
+// sayMaking tells what is made, unless it was kept.
+func sayMaking(dir, format string, args ...any) {
+	if !tables.Kept(dir) {
+		progress("making "+format, args...)
+	}
 }
 
 func progress(format string, args ...any) {

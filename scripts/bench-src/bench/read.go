@@ -27,7 +27,7 @@ func (b *bench) big() string {
 }
 
 func (b *bench) makeBig() error {
-	progress("the table of one large file")
+	sayMaking(b.big(), "the table of one large file")
 	return tables.MakeBig(b.big(), b.bigSize())
 }
 

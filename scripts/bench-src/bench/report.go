@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -55,7 +56,10 @@ func (r *report) alone(what string, u unit, ours float64) {
 
 // note adds a sentence below the table.
 func (r *report) note(format string, args ...any) {
-	r.notes = append(r.notes, r.row+": "+fmt.Sprintf(format, args...))
+	note := r.row + ": " + fmt.Sprintf(format, args...)
+	if !slices.Contains(r.notes, note) {
+		r.notes = append(r.notes, note)
+	}
 }
 
 func (r *report) markdown() string {

@@ -19,7 +19,7 @@ func (b *bench) scanned() string {
 }
 
 func (b *bench) makeScanned() error {
-	progress("the table of %d files of 64 MB", b.scannedFiles())
+	sayMaking(b.scanned(), "the table of %d files of 64 MB", b.scannedFiles())
 	return tables.MakeScanned(b.scanned(), b.scannedFiles(), func(dir string, files int) error {
 		_, err := b.peer("make_scanned.py", dir, files, tables.ScannedRows)
 		return err

@@ -12,7 +12,7 @@ import (
 func (b *bench) wide() string { return filepath.Join(b.keep, "wide") }
 
 func (b *bench) makeWide() error {
-	progress("the table of %d files in one directory", tables.WideFiles)
+	sayMaking(b.wide(), "the table of %d files in one directory", tables.WideFiles)
 	return tables.MakeWide(b.wide())
 }
 
@@ -22,9 +22,8 @@ func (b *bench) walk() error {
 	trees := []tree{
 		{"deltafs", "@v1", func() (*mount, error) { return b.mountTable(b.wide(), "") }},
 		{"bindfs", "", func() (*mount, error) { return b.startMount("bindfs", "-f", b.wide()) }},
-		{"ext4", "", nil},
+		{fileSystem(b.wide()), "", nil},
 	}
-	trees[2].name = output("findmnt", "-n", "-o", "FSTYPE", "--target", b.wide())
 	for _, op := range []struct {
 		what string
 		run  func(dir string) error

@@ -7,6 +7,12 @@ import (
 	"os"
 )
 
+// Kept says whether a whole table is in dir.
+func Kept(dir string) bool {
+	_, err := os.Stat(dir + ".json")
+	return err == nil
+}
+
 // making makes a table in dir unless a whole one is there; its description is
 // kept beside it, as dir.json, and written last.
 func making[T any](dir string, make func(dir string) (T, error)) (T, error) {
