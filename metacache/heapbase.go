@@ -197,7 +197,7 @@ func (h *heapBase) setIDs(ids []FileID) {
 	h.weigh()
 }
 
-func (o *ownIDs) id(slot int) FileID { return FileID(o.bySlot[slot/chunkFiles].at(slot % chunkFiles)) }
+func (o *ownIDs) id(slot int) FileID { return FileID(o.bySlot[slot/chunkFiles].at(0, slot%chunkFiles)) }
 
 func (o *ownIDs) find(id FileID) (slot int, ok bool) {
 	i := sort.Search(len(o.slots), func(i int) bool { return o.id(int(o.slots[i])) >= id })

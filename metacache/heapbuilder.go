@@ -28,7 +28,7 @@ type heapBuilder struct {
 
 	// hashes are those of the paths, in pieces of a chunk each.
 	seed   maphash.Seed
-	hashes [][]uint64
+	hashes [][]uint32
 }
 
 func newHeapBuilder() *heapBuilder {
@@ -43,10 +43,10 @@ func (b *heapBuilder) add(f *File) error {
 		return fault.New(ErrTooLarge, "an index holds at most %d files", maxSlots)
 	}
 	if b.chunk.len() == 0 {
-		b.hashes = append(b.hashes, make([]uint64, 0, cmp.Or(min(len(b.chunks), 1)*chunkFiles, 16)))
+		b.hashes = append(b.hashes, make([]uint32, 0, cmp.Or(min(len(b.chunks), 1)*chunkFiles, 16)))
 	}
 	last := len(b.hashes) - 1
-	b.hashes[last] = append(b.hashes[last], maphash.String(b.seed, f.Path))
+	b.hashes[last] = append(b.hashes[last], hashPath(b.seed, f.Path))
 	b.chunk.add(f, b.dir(f.Dir))
 	b.totals.add(f, 1)
 	if b.keepsIDs {
@@ -147,10 +147,10 @@ func (h *heapBase) group(dirs []string, dead map[int]bool) {
 
 func (h *heapBase) eachSlot(dead map[int]bool, visit func(slot int, dir uint32)) {
 	for i := range h.chunks {
-		column := &h.chunks[i].columns[dirColumn]
+		numbers := &h.chunks[i].numbers
 		for slot := i * chunkFiles; slot < min(h.slots, (i+1)*chunkFiles); slot++ {
-			if !dead[slot] {
-				visit(slot, uint32(column.at(slot%chunkFiles)))
+			if dead == nil || !dead[slot] {
+				visit(slot, uint32(numbers.at(dirColumn, slot%chunkFiles)))
 			}
 		}
 	}

@@ -5,13 +5,13 @@ import "strings"
 // chunkFiles is the number of files in every chunk but the last.
 const chunkFiles = 4096
 
-// chunk is some files of a heapBase in the order they were loaded, by column:
-// no pointer per file, and no number wider than it must be.
+// chunk is some files of a heapBase in the order they were loaded: no pointer
+// per file, and no number wider than it must be.
 type chunk struct {
 	// text is what the files consist of: the path, the name unless the path
 	// ends with it, the raw path, the deletion vector.
 	text    string
-	columns [columnCount]packed
+	numbers packed
 }
 
 const (
@@ -30,7 +30,7 @@ const (
 	columnCount
 )
 
-func (c *chunk) number(column, i int) int { return int(c.columns[column].at(i)) }
+func (c *chunk) number(column, i int) int { return int(c.numbers.at(column, i)) }
 
 func (c *chunk) start(i int) int {
 	if i == 0 {
@@ -70,27 +70,21 @@ func (c *chunk) file(i int) File {
 		Key:     Key{Name: c.text[nameEnd-nameLen : nameEnd], Path: c.text[c.start(i):pathEnd]},
 		Raw:     c.text[nameEnd:rawEnd],
 		DV:      c.text[rawEnd:end],
-		Size:    int64(c.columns[sizeColumn].at(i)),
-		ModTime: int64(c.columns[timeColumn].at(i)),
-		Origin:  c.columns[originColumn].at(i),
+		Size:    int64(c.numbers.at(sizeColumn, i)),
+		ModTime: int64(c.numbers.at(timeColumn, i)),
+		Origin:  c.numbers.at(originColumn, i),
 	}
 }
 
-func (c *chunk) bytes() int64 {
-	n := len(c.text)
-	for i := range c.columns {
-		n += len(c.columns[i].data)
-	}
-	return int64(n)
-}
+func (c *chunk) bytes() int64 { return int64(len(c.text) + len(c.numbers.data)) }
 
 // chunkBuilder collects the files of a chunk.
 type chunkBuilder struct {
-	text []byte
-	rows [columnCount][]uint64
+	text    []byte
+	numbers [columnCount][]uint64
 }
 
-func (b *chunkBuilder) len() int { return len(b.rows[endColumn]) }
+func (b *chunkBuilder) len() int { return len(b.numbers[endColumn]) }
 
 func (b *chunkBuilder) add(f *File, dir uint32) {
 	b.text = append(b.text, f.Path...)
@@ -106,17 +100,16 @@ func (b *chunkBuilder) add(f *File, dir uint32) {
 		rawColumn: uint64(len(f.Raw)), dvColumn: uint64(len(f.DV)), dirColumn: uint64(dir),
 		sizeColumn: uint64(f.Size), timeColumn: uint64(f.ModTime), originColumn: f.Origin,
 	} {
-		b.rows[column] = append(b.rows[column], n)
+		b.numbers[column] = append(b.numbers[column], n)
 	}
 }
 
 // finish returns the chunk and begins the next one.
 func (b *chunkBuilder) finish() chunk {
-	c := chunk{text: string(b.text)}
+	c := chunk{text: string(b.text), numbers: pack(b.numbers[:]...)}
 	b.text = b.text[:0]
-	for i := range b.rows {
-		c.columns[i] = pack(b.rows[i])
-		b.rows[i] = b.rows[i][:0]
+	for i := range b.numbers {
+		b.numbers[i] = b.numbers[i][:0]
 	}
 	return c
 }

@@ -12,43 +12,43 @@ import (
 type pathTable struct {
 	seed    maphash.Seed
 	entries []uint32
-	// slotMask covers the bits of slot+1.
-	slotMask uint32
+	// slotBits is the number of bits of slot+1.
+	slotBits int
 }
 
 // newPathTable returns a table for so many files.
 func newPathTable(seed maphash.Seed, files int) pathTable {
-	return pathTable{
-		seed:     seed,
-		entries:  make([]uint32, files+files/2+1),
-		slotMask: 1<<bits.Len(uint(files)) - 1,
-	}
+	return pathTable{seed: seed, entries: make([]uint32, files+files/2+1), slotBits: bits.Len(uint(files))}
 }
+
+// hashPath keeps half of the hash: its upper bits say where a path belongs in a
+// table, its lower bits are the tag.
+func hashPath(seed maphash.Seed, path string) uint32 { return uint32(maphash.String(seed, path)) }
 
 // find returns the slot with this path.
 func (t *pathTable) find(path string, pathOf func(slot int) string) (slot int, ok bool) {
-	slot, _, ok = t.search(maphash.String(t.seed, path), func(slot int) bool { return pathOf(slot) == path })
+	slot, _, ok = t.search(hashPath(t.seed, path), func(slot int) bool { return pathOf(slot) == path })
 	return slot, ok
 }
 
 // put enters a slot, in place of the one that is the same, which it returns.
-func (t *pathTable) put(hash uint64, slot int, same func(slot int) bool) (before int, replaced bool) {
+func (t *pathTable) put(hash uint32, slot int, same func(slot int) bool) (before int, replaced bool) {
 	before, at, replaced := t.search(hash, same)
-	t.entries[at] = uint32(hash)&^t.slotMask | uint32(slot+1)
+	t.entries[at] = hash<<t.slotBits | uint32(slot+1)
 	return before, replaced
 }
 
 // search returns the slot with this hash that is the same, and its place in
 // the table; without one, the place where it belongs.
-func (t *pathTable) search(hash uint64, same func(slot int) bool) (slot, at int, ok bool) {
-	tag := uint32(hash) &^ t.slotMask
+func (t *pathTable) search(hash uint32, same func(slot int) bool) (slot, at int, ok bool) {
+	tag, slotMask := hash<<t.slotBits, uint32(1)<<t.slotBits-1
 	for at = t.home(hash); ; {
 		e := t.entries[at]
 		if e == 0 {
 			return 0, at, false
 		}
-		if e&^t.slotMask == tag {
-			if slot = int(e&t.slotMask) - 1; same(slot) {
+		if e&^slotMask == tag {
+			if slot = int(e&slotMask) - 1; same(slot) {
 				return slot, at, true
 			}
 		}
@@ -60,17 +60,13 @@ func (t *pathTable) search(hash uint64, same func(slot int) bool) (slot, at int,
 
 // home is where the search for a hash begins: hashes in order have homes in
 // order.
-func (t *pathTable) home(hash uint64) int {
-	high, _ := bits.Mul64(hash, uint64(len(t.entries)))
-	return int(high)
-}
+func (t *pathTable) home(hash uint32) int { return int(uint64(hash) * uint64(len(t.entries)) >> 32) }
 
 func (t *pathTable) bytes() int64 { return 4 * int64(len(t.entries)) }
 
 // hashedSlot is a file that is to be entered.
 type hashedSlot struct {
-	hash uint64
-	slot uint32
+	hash, slot uint32
 }
 
 // regionBits: a table is filled in 2^regionBits regions one after the other,
@@ -80,8 +76,8 @@ const regionBits = 7
 
 // byRegion returns the slots with these hashes in the order of their regions,
 // and of the slots in each.
-func byRegion(hashes [][]uint64, slots int) []hashedSlot {
-	const shift = 64 - regionBits
+func byRegion(hashes [][]uint32, slots int) []hashedSlot {
+	const shift = 32 - regionBits
 	var next [1 << regionBits]int
 	for _, some := range hashes {
 		for _, hash := range some {
