@@ -41,16 +41,19 @@ func (c *callers) process(caller Caller) uint32 {
 	if caller.PID == 0 {
 		return 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	now := time.Now()
-	if p, ok := c.known[caller.PID]; ok && now.Before(p.until) {
+	c.mu.Lock()
+	p, ok := c.known[caller.PID]
+	c.mu.Unlock()
+	if ok && now.Before(p.until) {
 		return p.tgid
 	}
-	tgid := c.lookup(caller.PID)
+	tgid := c.lookup(caller.PID) // side by side for many processes
 	if tgid == 0 {
 		tgid = caller.PID
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.known) >= maxCallers {
 		clear(c.known)
 	}

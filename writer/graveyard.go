@@ -60,10 +60,14 @@ func (g *graveyard) find(k key) (snapshot.File, bool) {
 func (g *graveyard) forget(k key) { delete(g.files, k) }
 
 // removedBetween returns files of the old version that commits up to the new
-// one removed. It is best effort: what it cannot read it leaves out.
+// one removed; what this mount appended need not be read. It is best effort: what
+// it cannot read it leaves out.
 func (l *Live) removedBetween(ctx context.Context, old, next view) []snapshot.File {
 	var out []snapshot.File
 	for v := max(old.Version(), next.Version()-maxGoneCommits) + 1; v <= next.Version(); v++ {
+		if l.isAppended(v) {
+			continue
+		}
 		actions, err := l.back.Actions(ctx, v)
 		if err != nil {
 			continue
@@ -79,4 +83,10 @@ func (l *Live) removedBetween(ctx context.Context, old, next view) []snapshot.Fi
 		}
 	}
 	return out
+}
+
+func (l *Live) isAppended(v int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.appended[v]
 }

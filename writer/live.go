@@ -34,6 +34,9 @@ type Live struct {
 	// behind is a version that this mount has committed and the tree does not
 	// show yet: whoever looks next moves it on.
 	behind int64
+	// appended are versions of this mount that only add, until the tree shows
+	// them.
+	appended map[int64]bool
 	// all are the files that are not committed, by id.
 	all map[uint64]*Staged
 	// names are the staged files that every process sees; replacing those that
@@ -70,7 +73,7 @@ func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {
 		back: back, opts: opts, area: newArea(back.Root()), callers: newCallers(),
 		all: map[uint64]*Staged{}, names: map[key]*Staged{}, replacing: map[key][]*Staged{},
 		wants: map[want]time.Time{}, made: map[string]string{}, scratchDirs: map[string]bool{},
-		hidden: map[string]int64{}, leaving: map[string]int{}, gone: newGraveyard(), leftovers: leftovers{},
+		hidden: map[string]int64{}, appended: map[int64]bool{}, leaving: map[string]int{}, gone: newGraveyard(), leftovers: leftovers{},
 	}
 	l.burst.init(l)
 	if opts.ReadOnly {
@@ -155,6 +158,11 @@ func (l *Live) sync(ctx context.Context) (view, error) {
 			delete(l.hidden, path)
 		}
 	}
+	for version := range l.appended {
+		if version <= next.Version() {
+			delete(l.appended, version)
+		}
+	}
 	for _, s := range l.all {
 		l.unbindSealed(s)
 	}
@@ -179,6 +187,7 @@ func (l *Live) Refreshed(ctx context.Context, ev snapshot.Event) {
 	if ev.Recreated {
 		l.mu.Lock()
 		clear(l.hidden)
+		clear(l.appended)
 		clear(l.made)
 		l.gone = newGraveyard()
 		for _, s := range l.all {

@@ -395,12 +395,16 @@ func (l *Live) commitChange(ctx context.Context, build func(v view) (*TxnSpec, e
 func (l *Live) committed(spec *TxnSpec, version int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, path := range spec.removed() {
+	removed := spec.removed()
+	for _, path := range removed {
 		if l.now.Version() < version {
 			l.hidden[path] = version
 		} else {
 			delete(l.hidden, path)
 		}
+	}
+	if len(removed) == 0 && l.now.Version() < version {
+		l.appended[version] = true
 	}
 	l.behind = max(l.behind, version)
 }

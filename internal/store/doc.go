@@ -9,8 +9,9 @@
 //
 // [Local] is the implementation for local and network file systems. Temporary
 // files start with ".deltafs-" and lie beside their target; a crash may leave
-// one, which nothing reads. Local.mu guards the opened root and is never held
-// during I/O on anything below it.
+// one, which nothing reads. A few directories that are worked in stay open
+// between calls, as long as their paths lead to them. Local.mu guards the opened
+// root, and keptDirs.mu those; neither is held during I/O on what is in them.
 //
 // The package knows nothing of Delta. It imports internal/fault only.
 package store

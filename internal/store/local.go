@@ -28,6 +28,7 @@ type Local struct {
 	// escape is the error by which os.Root refuses to leave the root.
 	escape error
 	calls  calls
+	kept   keptDirs
 
 	mu      sync.Mutex
 	current *os.Root
@@ -82,8 +83,10 @@ func (l *Local) root() (*os.Root, error) {
 	return root, nil
 }
 
-// Close releases the root directory. The store opens it again when it is used.
+// Close releases the root directory, and others that are kept open. The store
+// opens them again when they are used.
 func (l *Local) Close() error {
+	l.kept.clear()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == nil {
@@ -92,53 +95,6 @@ func (l *Local) Close() error {
 	err := l.current.Close()
 	l.current, l.info = nil, nil
 	return err
-}
-
-// directory is an opened directory of the store.
-type directory struct {
-	*os.Root
-	// file is the same directory, for fsync and the *at calls.
-	file *os.File
-}
-
-// openDir opens a directory by name, "" or with a slash at the end. The dot
-// makes the kernel take the name for a directory and nothing else: opening a
-// named pipe would wait.
-func openDir(root *os.Root, name string) (*directory, error) {
-	sub, err := root.OpenRoot(name + ".")
-	if err != nil {
-		return nil, err
-	}
-	file, err := sub.Open(".")
-	if err != nil {
-		sub.Close()
-		return nil, err
-	}
-	return &directory{Root: sub, file: file}, nil
-}
-
-// openParent opens the directory that holds name, making it if wanted.
-func (l *Local) openParent(name string, create bool) (*directory, string, error) {
-	dir, base := path.Split(name)
-	if base == "" || base == "." || base == ".." {
-		return nil, "", fault.New(ErrOutside, "%q does not name a file", name).InFile(name)
-	}
-	root, err := l.root()
-	if err != nil {
-		return nil, "", err
-	}
-	d, err := openDir(root, dir)
-	if create && errors.Is(err, fs.ErrNotExist) {
-		if err = mkdirAll(root, path.Clean(dir)); err == nil {
-			d, err = openDir(root, dir)
-		}
-	}
-	return d, base, err
-}
-
-func (d *directory) close() {
-	d.file.Close()
-	d.Root.Close()
 }
 
 // fail wraps the cause of err in the sentinel that fits.
@@ -231,11 +187,7 @@ func mkdirAll(root *os.Root, name string) error {
 // CanWrite returns why the process may not make files in a directory ("" is
 // the root), as far as its permissions tell.
 func (l *Local) CanWrite(dir string) error {
-	root, err := l.root()
-	if err != nil {
-		return err
-	}
-	d, err := openDir(root, dir)
+	d, err := l.openDir(dir, false)
 	if err == nil {
 		defer d.close()
 		err = unix.Faccessat(int(d.file.Fd()), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS)

@@ -87,26 +87,19 @@ func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()
 func (l *Local) settle(names []string) error {
 	var dirs []string
 	for _, name := range names {
-		dirs = append(dirs, path.Dir(name)+"/")
+		dir, _ := path.Split(name)
+		dirs = append(dirs, dir)
 	}
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
-		if err := l.settleDir(dir); err != nil {
+		d, err := l.openDir(dir, false)
+		if err == nil {
+			err = l.calls.syncDir(d.file)
+			d.close()
+		}
+		if err != nil {
 			return l.fail("cannot make what was published durable", dir, err)
 		}
 	}
 	return nil
-}
-
-func (l *Local) settleDir(dir string) error {
-	root, err := l.root()
-	if err != nil {
-		return err
-	}
-	d, err := openDir(root, dir)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	return l.calls.syncDir(d.file)
 }

@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/deltafs/deltafs/internal/fault"
 )
@@ -13,6 +17,9 @@ import (
 func (l *Local) Head(ctx context.Context, name string) (Info, error) {
 	if err := ctx.Err(); err != nil {
 		return Info{}, err
+	}
+	if info, ok, err := l.headKept(name); ok {
+		return info, err
 	}
 	root, err := l.root()
 	if err != nil {
@@ -34,6 +41,9 @@ func (l *Local) Open(ctx context.Context, name string) (Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if object := l.openKept(name); object != nil {
+		return object, nil
+	}
 	root, err := l.root()
 	if err != nil {
 		return nil, err
@@ -51,6 +61,46 @@ func (l *Local) Open(ctx context.Context, name string) (Object, error) {
 		return nil, l.fail("cannot open", name, err)
 	}
 	return &localObject{file: file, info: infoOf(name, fi)}, nil
+}
+
+// headKept is Head for a regular file, or a name that does not exist, in a
+// directory that is kept open.
+func (l *Local) headKept(name string) (info Info, ok bool, err error) {
+	dir, base := path.Split(name)
+	d := l.kept.find(l.path, dir)
+	if d == nil {
+		return Info{}, false, nil
+	}
+	defer d.close()
+	var st unix.Stat_t
+	err = unix.Fstatat(int(d.file.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return Info{}, true, l.fail("cannot stat", name, err)
+	case err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return Info{}, false, nil
+	}
+	return infoAt(name, &st), true, nil
+}
+
+// openKept is Open for a regular file in a directory that is kept open.
+func (l *Local) openKept(name string) Object {
+	dir, base := path.Split(name)
+	d := l.kept.find(l.path, dir)
+	if d == nil {
+		return nil
+	}
+	defer d.close()
+	fd, err := unix.Openat(int(d.file.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return nil
+	}
+	return &localObject{file: os.NewFile(uintptr(fd), l.Path(name)), info: infoAt(name, &st)}
 }
 
 func regular(name string, fi fs.FileInfo) error {
