@@ -47,7 +47,8 @@ type Cache struct {
 	options CacheOptions
 	log     *slog.Logger
 	lru     *lru
-	// stale has the tables of which the slots of others hold an earlier life.
+	// stale has the tables of which the slots of others are not to be read, as
+	// when they hold an earlier life of the table.
 	stale sync.Map
 	// told makes sure that the same trouble is logged once.
 	told sync.Map

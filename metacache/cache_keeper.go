@@ -71,6 +71,7 @@ func (k *diskKeeper) claim() {
 	dir, err := k.cache.tableDir(k.table)
 	if err != nil {
 		k.cache.tell("it cannot be used", err)
+		k.cache.stale.Store(k.table, true)
 		return
 	}
 	for i := range tableSlotCount {

@@ -207,6 +207,9 @@ func sameBase(t *testing.T, got, want base) {
 		if !more {
 			break
 		}
+		if number%(1+number/30) != 0 {
+			continue // the slice takes its time
+		}
 		for _, dir := range []string{w.path, w.path + "/", w.path + "\x00", w.path[:len(w.path)/2]} {
 			g, err := got.seekDir(ctx, dir)
 			check(t, err)

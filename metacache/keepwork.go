@@ -2,6 +2,7 @@ package metacache
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
@@ -189,6 +190,10 @@ func (w *keepWorker) hand(r *run, v keptVersion) {
 	r.keeping.handed++
 }
 
+// freedBytes is the size of a base on the heap whose memory is given back to
+// the system at once: another of that size seldom follows.
+const freedBytes = 16 << 20
+
 // keep gives the keeper a run, and puts the base it returns in place of that
 // on the heap, which those go on to use who are reading it.
 func (w *keepWorker) keep(ctx context.Context, r *run, k keptRun) {
@@ -214,7 +219,11 @@ func (w *keepWorker) keep(ctx context.Context, r *run, k keptRun) {
 			r.versions[i].entries = nil
 		}
 		x.mu.Unlock()
+		large := before.bytes() >= freedBytes
 		before.release()
+		if large {
+			debug.FreeOSMemory()
+		}
 	}
 }
 
