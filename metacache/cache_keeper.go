@@ -177,6 +177,9 @@ func (k *diskKeeper) keep(ctx context.Context, r keptRun) (base, error) {
 
 func (k *diskKeeper) write(ctx context.Context, r keptRun) (*diskBase, error) {
 	begun := time.Now()
+	if err := k.own.held(); err != nil {
+		return nil, err
+	}
 	room, err := k.room(runEstimate(r))
 	if err != nil {
 		return nil, err
@@ -186,6 +189,9 @@ func (k *diskKeeper) write(ctx context.Context, r keptRun) (*diskBase, error) {
 		return nil, err
 	}
 	sealed, log, err := writeRun(ctx, dir+newSuffix, r, room)
+	if err == nil {
+		err = k.own.held()
+	}
 	if err == nil {
 		err = os.Rename(dir+newSuffix, dir)
 	}
@@ -306,7 +312,7 @@ func (k *diskKeeper) forget(_ context.Context, serial uint64) error {
 	if r.log != nil {
 		r.log.close()
 	}
-	if r.dir == "" { // another's
+	if r.dir == "" || k.own.held() != nil { // another's
 		return nil
 	}
 	err := os.RemoveAll(r.dir)
@@ -338,7 +344,7 @@ func (k *diskKeeper) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var err error
-	if k.own != nil {
+	if k.own != nil && k.own.held() == nil {
 		err = k.own.clear()
 	}
 	k.leave()

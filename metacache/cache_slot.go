@@ -64,6 +64,11 @@ func lockOpened(f *os.File) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("locking %s: %w", f.Name(), err)
 	}
+	return isNamed(f)
+}
+
+// isNamed reports whether the name of an open file still means it.
+func isNamed(f *os.File) (bool, error) {
 	ours, err := f.Stat()
 	if err != nil {
 		return false, err
@@ -73,6 +78,16 @@ func lockOpened(f *os.File) (bool, error) {
 		return false, nil
 	}
 	return err == nil && os.SameFile(ours, named), err
+}
+
+// held is an error if the slot is no longer this process's: somebody deleted
+// it by hand, and its name may mean the slot of another.
+func (s *slot) held() error {
+	current, err := isNamed(s.lock)
+	if err == nil && !current {
+		err = fmt.Errorf("%s was deleted", s.dir)
+	}
+	return err
 }
 
 // touch notes when the slot was used.

@@ -243,6 +243,32 @@ func TestDiscardedIndexIsReadableAndGone(t *testing.T) {
 	}
 }
 
+func TestCacheDeletedByHandAndMadeAgain(t *testing.T) {
+	tr := newTruth(t, 600, 2)
+	c := testCache(t)
+	tr.keep(t, c)
+	x, err := c.Open(t.Context(), testTable)
+	check(t, err)
+	if n := tr.compare(t, x); n != len(tr.versions) {
+		t.Fatalf("%d of %d versions are covered", n, len(tr.versions))
+	}
+	check(t, os.RemoveAll(c.options.Dir))
+	tr.keep(t, c) // another process, with other IDs
+	run := theRun(t, c)
+	// What the first does now is not for the slot of the other.
+	check(t, x.Load(t.Context(), 1, nil, func(func(File, error) bool) {}))
+	check(t, x.Apply(t.Context(), truthFirst+int64(len(tr.versions)), nil, nil, nil))
+	settle(t, x)
+	check(t, x.(Discarder).Discard())
+	check(t, x.Close())
+	if again := theRun(t, c); again != run {
+		t.Errorf("the run was %s, now it is %s", run, again)
+	}
+	if n := tr.check(t, c); n != len(tr.versions) {
+		t.Errorf("%d of %d versions are covered", n, len(tr.versions))
+	}
+}
+
 func TestDiscardDuringAFill(t *testing.T) {
 	c := testCache(t)
 	k := testKeeper(t, c)

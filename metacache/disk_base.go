@@ -2,6 +2,8 @@ package metacache
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"sort"
@@ -92,7 +94,12 @@ func (b *diskBase) fail(err error) error {
 	defer b.mu.Unlock()
 	if b.failure == nil {
 		b.failure = err
-		b.log.Warn("cached metadata is damaged and will be loaded again", "op", "cache", "path", b.path, "err", err)
+		level := slog.LevelWarn
+		if errors.Is(err, fs.ErrNotExist) { // its owner may delete it
+			level = slog.LevelInfo
+		}
+		b.log.Log(context.Background(), level, "cached metadata does not read and will be loaded again",
+			"op", "cache", "path", b.path, "err", err)
 	}
 	return b.failure
 }
