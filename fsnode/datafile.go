@@ -10,7 +10,8 @@ import (
 )
 
 // dataFile is a committed data file. It is made for one operation from its
-// node id and then dropped.
+// node id and then dropped; a name that several files share is then not the one
+// that their directory lists.
 type dataFile struct {
 	inc *incarnation
 	id  uint64
@@ -19,12 +20,19 @@ type dataFile struct {
 
 // file builds the node of a file that a directory of the incarnation shows.
 func (inc *incarnation) file(f snapshot.File) (*dataFile, error) {
-	id, ok := fileRef{inc.slot, f.SchemaOrdinal, f.ID}.nodeID()
+	d := &dataFile{inc: inc}
+	return d, d.be(f)
+}
+
+// be makes the node that of another file of its incarnation.
+func (d *dataFile) be(f snapshot.File) error {
+	id, ok := fileRef{d.inc.slot, f.SchemaOrdinal, f.ID}.nodeID()
 	if !ok {
-		return nil, fault.New(errForbidden, "more files or schemas than the mount can number").
-			AtTable(inc.t.source).InFile(f.Name).WithHint("mount the table again")
+		return fault.New(errForbidden, "more files or schemas than the mount can number").
+			AtTable(d.inc.t.source).InFile(f.Name).WithHint("mount the table again")
 	}
-	return &dataFile{inc: inc, id: id, File: f}, nil
+	d.id, d.File = id, f
+	return nil
 }
 
 // dataFile finds the file behind a node id.
@@ -35,7 +43,7 @@ func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
 		return nil, errStale
 	}
 	inc.t.use()
-	file, err := inc.snap.FileByID(ctx, ref.id)
+	file, err := inc.snap.ByID(ctx, ref.id)
 	if errors.Is(err, snapshot.ErrNotExist) || inc.stale() {
 		return nil, errStale
 	}
@@ -51,37 +59,7 @@ func (d *dataFile) kind() statKind         { return dataStat }
 func (d *dataFile) attrTTL() time.Duration { return forever }
 
 func (d *dataFile) stat(context.Context) (stat, error) {
-	return stat{dataStat, d.inc.servedSize(d), d.ModTime}, nil
-}
-
-// servedSize is the size that the content was found to have, else the size
-// that the snapshot promises.
-func (inc *incarnation) servedSize(d *dataFile) int64 {
-	inc.mu.Lock()
-	defer inc.mu.Unlock()
-	if size, ok := inc.sizes[d.id]; ok {
-		return size
-	}
-	return d.Size
-}
-
-// correctSize remembers the size of opened content and reports whether it is
-// another than was shown.
-func (inc *incarnation) correctSize(d *dataFile, size int64) bool {
-	inc.mu.Lock()
-	defer inc.mu.Unlock()
-	shown, ok := inc.sizes[d.id]
-	if !ok {
-		shown = d.Size
-	}
-	if shown == size {
-		return false
-	}
-	if inc.sizes == nil {
-		inc.sizes = map[uint64]int64{}
-	}
-	inc.sizes[d.id] = size
-	return true
+	return stat{dataStat, d.Size, d.ModTime}, nil
 }
 
 // goneWithTable reports whether the file is missing because the table was made

@@ -52,7 +52,7 @@
 // # Locks
 //
 // table.openMu, table.pollMu, the watcher's, FS.tablesMu, table.mu, then the
-// leaves: the node table, handles, open files, the epochs and sizes of an
+// leaves: the node table, handles, open files, the epochs of an
 // incarnation, the error log, the gate, the keeper and the notifier. A
 // dirHandle's lock and those of the generated texts come before all of them.
 // Only openMu, pollMu, openFile.ready and the locks of directory handles and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -137,6 +138,14 @@ func (f *FS) fail(t *table, op, name string, err error) fuse.Status {
 		f.report(t, op, name, e, err)
 	}
 	return fuse.Status(e)
+}
+
+// failAt is fail for an operation on a node, or on a name below it.
+func (f *FS) failAt(n node, op, name string, err error) fuse.Status {
+	if err == nil {
+		return fuse.OK
+	}
+	return f.fail(tableOf(n), op, path.Join(nodeName(n), name), err)
 }
 
 // failRename is fail for operations after which a tool explains EINVAL wrongly

@@ -22,7 +22,7 @@ func (f *FS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, out *
 	if _, live := d.(*liveDir); live && isDataFile(out.NodeId) {
 		f.passages.note(h.Pid, out.NodeId)
 	}
-	return f.fail(tableOf(d), "lookup", pathJoin(nodeName(d), name), err)
+	return f.failAt(d, "lookup", name, err)
 }
 
 // enter answers a lookup: it counts it, if the node is counted, and fills in
@@ -75,7 +75,7 @@ func (f *FS) GetAttr(cancel <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrO
 	if err != nil {
 		return f.fail(nil, "getattr", "", err)
 	}
-	return f.fail(tableOf(n), "getattr", "", f.answerAttr(ctx, in.NodeId, n, out))
+	return f.failAt(n, "getattr", "", f.answerAttr(ctx, in.NodeId, n, out))
 }
 
 func (f *FS) answerAttr(ctx context.Context, id uint64, n node, out *fuse.AttrOut) error {
@@ -122,7 +122,7 @@ func (f *FS) Access(cancel <-chan struct{}, in *fuse.AccessIn) fuse.Status {
 	}
 	writable, err := f.writable(ctx, n)
 	if err != nil {
-		return f.fail(tableOf(n), "access", "", err)
+		return f.failAt(n, "access", "", err)
 	}
 	if !writable {
 		return fuse.Status(syscall.EROFS)

@@ -71,7 +71,7 @@ func rowFile(n int, salt string) []byte {
 
 // testTable is a table on disk.
 type testTable struct {
-	t    *testing.T
+	t    testing.TB
 	path string
 	next int64
 	time time.Time
@@ -81,7 +81,7 @@ type testTable struct {
 // follow by the hour.
 var epoch = time.Date(2024, 5, 1, 10, 0, 0, 0, time.UTC)
 
-func makeTable(t *testing.T, path string, partitions ...string) *testTable {
+func makeTable(t testing.TB, path string, partitions ...string) *testTable {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(path, logDir), 0o755); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func TestLifetimes(t *testing.T) {
 		want time.Duration
 	}{
 		{"file", &dataFile{inc: inc}, forever},
-		{"snapshot", &snapshotDir{inc, 1, ""}, forever},
+		{"snapshot", inc.snapshotDir(1, ""), forever},
 		{"text of a version", &textFile{inc.controlAt(1), textDDL}, forever},
 		{"text of the table", &textFile{inc.t.control(), textDDL}, never},
 		{"current", inc.liveDir(""), liveTTL},
@@ -103,84 +103,98 @@ func (d *fakeDir) list(context.Context) iter.Seq2[child, error] {
 	}
 }
 
-func (h *dirHandle) take(t *testing.T, n int) []string {
+// fakeFrozenDir is a fakeDir that is resumable.
+type fakeFrozenDir struct{ fakeDir }
+
+func (d *fakeFrozenDir) listAfter(ctx context.Context, name string) iter.Seq2[child, error] {
+	return func(yield func(child, error) bool) {
+		for c, err := range d.list(ctx) {
+			if (err != nil || c.name > name) && (!yield(c, err) || err != nil) {
+				return
+			}
+		}
+	}
+}
+
+// bothKinds runs a test with a directory that is resumable, and one that is not.
+func bothKinds(t *testing.T, names []string, fail error, test func(t *testing.T, d *fakeDir, h *dirHandle)) {
+	for kind, d := range map[string]directory{
+		"held":      &fakeDir{names: names, fail: fail},
+		"resumable": &fakeFrozenDir{fakeDir{names: names, fail: fail}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			h := &dirHandle{dir: d}
+			h.ctx, h.cancel = context.WithCancel(context.Background())
+			defer h.release()
+			fake, ok := d.(*fakeDir)
+			if !ok {
+				fake = &d.(*fakeFrozenDir).fakeDir
+			}
+			test(t, fake, h)
+		})
+	}
+}
+
+// take reads n entries from an offset on; one more is refused.
+func (h *dirHandle) take(t *testing.T, off uint64, n int) []string {
 	t.Helper()
 	var out []string
-	for range n {
-		c, err := h.peek()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c == nil {
-			break
+	err := h.read(off, func(c child) bool {
+		if len(out) == n {
+			return false
 		}
 		out = append(out, c.name)
-		h.advance()
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
 
-func newHandle(d directory) *dirHandle {
-	h := &dirHandle{dir: d}
-	h.ctx, h.cancel = context.WithCancel(context.Background())
-	return h
-}
-
 func TestReaddirGoesOnWhereItEnded(t *testing.T) {
-	d := &fakeDir{names: []string{"a", "b", "c"}}
-	h := newHandle(d)
-	defer h.release()
-	if err := h.seek(0); err != nil {
-		t.Fatal(err)
-	}
-	first := h.take(t, 3)
-	if _, err := h.peek(); err != nil { // an entry that did not fit is held
-		t.Fatal(err)
-	}
-	if err := h.seek(3); err != nil {
-		t.Fatal(err)
-	}
-	got := append(first, h.take(t, 10)...)
-	if want := []string{".", "..", "a", "b", "c"}; !slices.Equal(got, want) || d.lists != 1 {
-		t.Errorf("%v in %d listings", got, d.lists)
-	}
+	bothKinds(t, []string{"a", "b", "c"}, nil, func(t *testing.T, d *fakeDir, h *dirHandle) {
+		got := h.take(t, 0, 1)
+		for len(got) < 5 {
+			got = append(got, h.take(t, uint64(len(got)), 1)...)
+		}
+		got = append(got, h.take(t, 5, 1)...)
+		if want := []string{".", "..", "a", "b", "c"}; !slices.Equal(got, want) {
+			t.Errorf("%v", got)
+		}
+		if h.next != nil && d.lists != 1 {
+			t.Errorf("%d listings", d.lists)
+		}
+	})
 }
 
 func TestReaddirSeeksBack(t *testing.T) {
-	d := &fakeDir{names: []string{"a", "b", "c"}}
-	h := newHandle(d)
-	defer h.release()
-	if err := h.seek(0); err != nil {
-		t.Fatal(err)
-	}
-	h.take(t, 5)
-	if err := h.seek(3); err != nil {
-		t.Fatal(err)
-	}
-	if got := h.take(t, 10); !slices.Equal(got, []string{"b", "c"}) {
-		t.Errorf("from 3: %v", got)
-	}
-	if err := h.seek(99); err != nil {
-		t.Fatal(err)
-	}
-	if got := h.take(t, 1); len(got) != 0 {
-		t.Errorf("after the end: %v", got)
-	}
+	bothKinds(t, []string{"a", "b", "c"}, nil, func(t *testing.T, _ *fakeDir, h *dirHandle) {
+		h.take(t, 0, 5)
+		for off, want := range map[uint64][]string{3: {"b", "c"}, 0: {".", "..", "a", "b", "c"}, 1: {"..", "a", "b", "c"}, 99: nil} {
+			if got := h.take(t, off, 10); !slices.Equal(got, want) {
+				t.Errorf("from %d: %v", off, got)
+			}
+		}
+	})
 }
 
 func TestReaddirEndsWithTheError(t *testing.T) {
 	want := errors.New("broken")
-	h := newHandle(&fakeDir{names: []string{"a"}, fail: want})
-	defer h.release()
-	if err := h.seek(0); err != nil {
-		t.Fatal(err)
-	}
-	h.take(t, 3)
-	for range 2 { // it is not taken for the end when asked again
-		if c, err := h.peek(); c != nil || !errors.Is(err, want) {
-			t.Errorf("%v, %v", c, err)
+	bothKinds(t, []string{"a"}, want, func(t *testing.T, _ *fakeDir, h *dirHandle) {
+		if got := h.take(t, 0, 10); len(got) != 3 {
+			t.Errorf("before the error: %v", got)
 		}
-	}
+		for range 2 { // it is not taken for the end when asked again
+			err := h.read(3, func(c child) bool {
+				t.Errorf("%s after the end", c.name)
+				return false
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
 }
 
 func TestGateLetsChangesEnd(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"github.com/deltafs/deltafs/internal/fault"
 )
 
-func pathJoin(dir, name string) string { return path.Join(dir, name) }
-
 // name is how messages call a staged file.
 func (s *stagedFile) name() string {
 	for _, i := range s.inc.live.Staging() {
@@ -71,7 +69,7 @@ func (f *FS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.
 	}
 	d, err := f.live(f.ctx, h.NodeId)
 	if err != nil {
-		return f.fail(tableOf(n), "unlink", name, err)
+		return f.failAt(n, "unlink", name, err)
 	}
 	return f.change(d.inc.t, "unlink", path.Join(d.path, name), func(ctx context.Context) error {
 		return d.inc.live.Unlink(ctx, caller(h), d.path, name)

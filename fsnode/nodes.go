@@ -97,8 +97,16 @@ type directory interface {
 	// and that the kernel may remember it; so does a not-found error, without
 	// the remembering.
 	lookup(ctx context.Context, c writer.Caller, name string) (child, error)
-	// list yields the visible names in a stable order. An error ends it.
+	// list yields the visible names in a stable order. An error ends it. What a
+	// child holds is valid until the next step.
 	list(ctx context.Context) iter.Seq2[child, error]
+}
+
+// resumable is a directory that lists the same names whenever it is asked, so
+// that a listing can go on after a name.
+type resumable interface {
+	directory
+	listAfter(ctx context.Context, name string) iter.Seq2[child, error]
 }
 
 // child is what a name in a directory means.

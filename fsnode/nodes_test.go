@@ -104,7 +104,7 @@ func TestInodeNumbersOfNodesNeverMeetThoseOfFiles(t *testing.T) {
 	seen := map[uint64]nodeKey{}
 	for v := range int64(1000) {
 		for _, k := range []nodeKey{
-			(&snapshotDir{inc, v, ""}).key(), (&snapshotDir{inc, v, "p=1"}).key(), inc.controlAt(v).key(),
+			inc.snapshotDir(v, "").key(), inc.snapshotDir(v, "p=1").key(), inc.controlAt(v).key(),
 			(&link{inc, "latest", v}).key(), (&textFile{inc.controlAt(v), textDDL}).key(),
 		} {
 			ino := k.ino()
@@ -123,8 +123,8 @@ func TestPlacesAreThoseOfTheTable(t *testing.T) {
 	f, inc := testTree(t)
 	other := &incarnation{t: f.table("other")}
 	parent, _ := f.nodes.enter(fuse.FUSE_ROOT_ID, "b", &tableDir{inc.t})
-	f.nodes.enter(parent, "@v3", &snapshotDir{inc, 3, ""})
-	f.nodes.enter(9, "@v4", &snapshotDir{other, 4, ""})
+	f.nodes.enter(parent, "@v3", inc.snapshotDir(3, ""))
+	f.nodes.enter(9, "@v4", other.snapshotDir(4, ""))
 	got := f.nodes.places(inc.t)
 	if len(got) != 2 {
 		t.Fatalf("places = %v", got)
@@ -154,7 +154,7 @@ func TestSlotsAreNotUsedTwiceInARow(t *testing.T) {
 
 func TestSlotIsKeptAsLongAsTheKernelKnowsItsNodes(t *testing.T) {
 	f, inc := testTree(t)
-	id, _ := f.nodes.enter(fuse.FUSE_ROOT_ID, "@v1", &snapshotDir{inc, 1, ""})
+	id, _ := f.nodes.enter(fuse.FUSE_ROOT_ID, "@v1", inc.snapshotDir(1, ""))
 	f.end(inc)
 	f.lastSlot = inc.slot - 1
 	next := &incarnation{t: inc.t}

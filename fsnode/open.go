@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -28,7 +29,7 @@ func (f *FS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fu
 	if err == nil {
 		err = f.openNode(ctx, in, n, wants, out)
 	}
-	return f.fail(tableOf(n), "open", nodeName(n), err)
+	return f.failAt(n, "open", "", err)
 }
 
 // openNode opens what the node is.
@@ -54,7 +55,11 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 // every snapshot that holds the file and is never written: the writer binds a
 // staged file to the name, and on ESTALE the kernel looks the name up again.
 func (f *FS) wantWrite(ctx context.Context, in *fuse.OpenIn, d *dataFile) error {
-	if err := d.inc.live.WantWrite(ctx, caller(&in.InHeader), d.File); err != nil {
+	file, err := d.inc.snap.FileByID(ctx, d.ID)
+	if err == nil {
+		err = d.inc.live.WantWrite(ctx, caller(&in.InHeader), file)
+	}
+	if err != nil {
 		return err
 	}
 	return errStale
@@ -74,8 +79,7 @@ func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error
 	if err != nil {
 		return err
 	}
-	if size := of.reader.Content().Size; d.inc.correctSize(d, size) {
-		f.log.Warn("file has another size than the log says", "table", d.inc.t.source, "path", d.Name, "size", size)
+	if snapshot.SizeChanged(d.File, of.reader) {
 		f.notifier.do(func() { f.invalidate(d.id) })
 	}
 	out.Fh = f.handles.add(&dataHandle{f.files, of})
@@ -88,10 +92,17 @@ func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error
 
 func (h *dataHandle) release() { h.files.release(h.of) }
 
-// read gives the kernel the file's descriptor to splice from where the file is
-// served as it lies on disk.
+// spliceFrom is how many bytes are spliced rather than copied: splicing takes
+// more system calls.
+const spliceFrom = 32 << 10
+
+// read gives the kernel the file's descriptor to splice from where many bytes
+// are served as they lie on disk. More than is there must not be promised, or
+// the splice has to be done again.
 func (h *dataHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
-	if file := h.of.file; file != nil {
+	size := h.of.reader.Content().Size
+	buf = buf[:max(0, min(int64(len(buf)), size-off))]
+	if file := h.of.file; file != nil && len(buf) >= spliceFrom {
 		return fuse.ReadResultFd(file.Fd(), off, len(buf)), nil
 	}
 	return readAt(h.of.reader, buf, off)
@@ -175,18 +186,18 @@ func (f *FS) failNode(id uint64, op, name string, err error) fuse.Status {
 	if rerr != nil {
 		return f.fail(nil, op, name, err)
 	}
-	return f.fail(tableOf(n), op, pathJoin(nodeName(n), name), err)
+	return f.failAt(n, op, name, err)
 }
 
 // nodeName is how messages call a node.
 func nodeName(n node) string {
 	switch n := n.(type) {
 	case *dataFile:
-		return pathJoin(n.Dir, n.Name)
+		return path.Join(n.Dir, n.Name)
 	case *liveDir:
-		return pathJoin(nameCurrent, n.path)
+		return path.Join(nameCurrent, n.path)
 	case *snapshotDir:
-		return pathJoin(versionName(n.version), n.path)
+		return path.Join(versionName(n.version), n.path)
 	case *textFile:
 		return n.name
 	case *rejectedFile:
@@ -196,7 +207,7 @@ func nodeName(n node) string {
 	case *stageDir:
 		return nameStage
 	case *rejectedDir:
-		return pathJoin(nameStage, nameRejected)
+		return path.Join(nameStage, nameRejected)
 	case *lakeDir:
 		return n.rel
 	}

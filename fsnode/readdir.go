@@ -8,9 +8,10 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// dirHandle is an open directory. It holds the listing that it began with, so
-// that a reader never sees one half of a commit, and the position in it: the
-// offset of an entry is its number.
+// dirHandle is an open directory and the position in it: the offset of an entry
+// is its number. A reader never sees one half of a commit: the handle holds the
+// listing that it began with, unless the directory never changes. Then it only
+// knows the name it has come to, which costs less than a listing that pauses.
 type dirHandle struct {
 	dir directory
 	id  uint64
@@ -18,73 +19,121 @@ type dirHandle struct {
 	mu     sync.Mutex
 	ctx    context.Context
 	cancel context.CancelFunc
-	next   func() (child, error, bool)
-	stop   func()
 	pos    uint64
-	held   *child // taken from the listing but not delivered
-	err    error
+	// lookups is how many names of a snapshot directory had been looked up when
+	// it was opened.
+	lookups uint64
+	// name is the last name that was delivered, if the directory is resumable.
+	name string
+	// The rest is of other directories: the listing, what was taken from it and
+	// not delivered yet, and what ended it.
+	next func() (child, error, bool)
+	stop func()
+	held *child
+	err  error
 }
 
 func (h *dirHandle) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.reset()
+	h.rewind()
 	h.cancel()
 }
 
-func (h *dirHandle) reset() {
+func (h *dirHandle) rewind() {
 	if h.stop != nil {
 		h.stop()
 	}
-	h.next, h.stop, h.pos, h.held, h.err = nil, nil, 0, nil, nil
+	h.pos, h.name, h.next, h.stop, h.held, h.err = 0, "", nil, nil, nil, nil
+}
+
+// read hands entries from an offset on to add, until that is full. An error
+// comes alone: after what was read before it, it comes again.
+func (h *dirHandle) read(off uint64, add func(child) bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.seek(off); err != nil {
+		return err
+	}
+	for c, err := range h.rest() {
+		if err != nil && h.pos == off {
+			return err
+		}
+		if err != nil || !add(c) {
+			return nil
+		}
+		h.advance(c.name)
+	}
+	return nil
 }
 
 // seek moves to an offset: it goes on where the last read ended, or starts
 // again, with a new listing, and skips.
 func (h *dirHandle) seek(off uint64) error {
-	if h.next == nil || h.pos != off {
-		h.reset()
-		h.next, h.stop = iter.Pull2(withDots(h.dir.list(h.ctx)))
+	if h.pos == off && off > 0 {
+		return nil
 	}
-	for h.pos < off {
-		c, err := h.peek()
-		if err != nil || c == nil {
+	h.rewind()
+	for c, err := range h.rest() {
+		if h.pos == off || err != nil {
 			return err
 		}
-		h.advance()
+		h.advance(c.name)
 	}
 	return nil
 }
 
-// withDots puts "." and ".." first; they have no node.
-func withDots(list iter.Seq2[child, error]) iter.Seq2[child, error] {
+// dots are the first two entries of a directory; they have no node.
+var dots = [...]string{".", ".."}
+
+// rest yields the entries from the position on. Who has delivered one calls
+// advance before the next step.
+func (h *dirHandle) rest() iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		if yield(child{name: "."}, nil) && yield(child{name: ".."}, nil) {
-			list(yield)
+		for h.pos < uint64(len(dots)) {
+			if !yield(child{name: dots[h.pos]}, nil) {
+				return
+			}
+		}
+		d, ok := h.dir.(resumable)
+		if !ok {
+			h.pull(yield)
+			return
+		}
+		d.listAfter(h.ctx, h.name)(yield)
+	}
+}
+
+// pull yields from the listing that the handle holds.
+func (h *dirHandle) pull(yield func(child, error) bool) {
+	if h.next == nil {
+		h.next, h.stop = iter.Pull2(h.dir.list(h.ctx))
+	}
+	for {
+		if h.held == nil && h.err == nil {
+			c, err, ok := h.next()
+			if !ok {
+				return
+			}
+			h.held, h.err = &c, err
+		}
+		if h.err != nil {
+			yield(child{}, h.err)
+			return
+		}
+		if !yield(*h.held, nil) {
+			return
 		}
 	}
 }
 
-// peek returns the entry at the position, nil at the end.
-func (h *dirHandle) peek() (*child, error) {
-	if h.held != nil || h.err != nil {
-		return h.held, h.err
+// advance moves past the entry of this name.
+func (h *dirHandle) advance(name string) {
+	if h.pos >= uint64(len(dots)) {
+		h.name = name
 	}
-	c, err, ok := h.next()
-	if !ok {
-		return nil, nil
-	}
-	if err != nil {
-		h.err = err
-		return nil, err
-	}
-	h.held = &c
-	return h.held, nil
-}
-
-func (h *dirHandle) advance() {
-	h.held = nil
 	h.pos++
+	h.held = nil
 }
 
 // OpenDir implements fuse.RawFileSystem.
@@ -97,10 +146,13 @@ func (f *FS) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	}
 	if c, ok := d.(interface{ check(context.Context) error }); ok {
 		if err := c.check(ctx); err != nil {
-			return f.fail(tableOf(d), "opendir", nodeName(d), err)
+			return f.failAt(d, "opendir", "", err)
 		}
 	}
 	h := &dirHandle{dir: d, id: in.NodeId}
+	if s, ok := d.(*snapshotDir); ok {
+		h.lookups = s.lookups.Load()
+	}
 	h.ctx, h.cancel = context.WithCancel(f.ctx)
 	out.Fh = f.handles.add(h)
 	if isImmutable(d) {
@@ -120,59 +172,61 @@ func (f *FS) ReleaseDir(in *fuse.ReleaseIn) { f.handles.remove(in.Fh) }
 
 // ReadDir implements fuse.RawFileSystem.
 func (f *FS) ReadDir(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	return f.readDir(in, func(_ *dirHandle, e fuse.DirEntry, _ *child) bool { return out.AddDirEntry(e) })
+	return f.readDir(in, func(_ *dirHandle, e fuse.DirEntry, _ child) bool { return out.AddDirEntry(e) })
 }
 
 // ReadDirPlus implements fuse.RawFileSystem.
 func (f *FS) ReadDirPlus(cancel <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	ctx := f.begin(cancel)
 	defer ctx.end()
-	return f.readDir(in, func(h *dirHandle, e fuse.DirEntry, c *child) bool {
+	return f.readDir(in, func(h *dirHandle, e fuse.DirEntry, c child) bool {
 		entry := out.AddDirLookupEntry(e)
 		if entry == nil {
 			return false
 		}
-		if c.node == nil || isCostly(c.node) {
+		if !h.givesAttributes(c) {
 			return true // node id 0: the kernel asks when it wants to know
 		}
-		if err := f.enter(ctx, h.id, *c, entry); err != nil {
+		if err := f.enter(ctx, h.id, c, entry); err != nil {
 			*entry = fuse.EntryOut{}
 		}
 		return true
 	})
 }
 
-// isCostly says that a node's attributes cost more than a listing may.
-func isCostly(n node) bool {
-	_, ok := n.(*textFile)
-	return ok
+// attributed is how many entries of a listing have their attributes with them in
+// any case. Most programs ask for all attributes after they have read all names
+// (find, du, globs that open what they found), and an answer with thousands of
+// them costs much less than a question for each. But the kernel keeps a
+// kilobyte for each, which the names of a really large directory are not worth
+// until somebody asks.
+const attributed = 128 << 10
+
+// givesAttributes decides whether a listing gives the kernel the attributes of
+// an entry.
+func (h *dirHandle) givesAttributes(c child) bool {
+	if c.node == nil || c.ttl == never { // asked for anyway
+		return false
+	}
+	if _, ok := c.node.(*textFile); ok { // costs more than a listing may
+		return false
+	}
+	s, ok := h.dir.(*snapshotDir)
+	return !ok || h.pos < attributed || s.lookups.Load() != h.lookups
 }
 
 // readDir hands entries from the wanted offset on to add until it is full.
-func (f *FS) readDir(in *fuse.ReadIn, add func(*dirHandle, fuse.DirEntry, *child) bool) fuse.Status {
+func (f *FS) readDir(in *fuse.ReadIn, add func(*dirHandle, fuse.DirEntry, child) bool) fuse.Status {
 	h, ok := lookupHandle[*dirHandle](&f.handles, in.Fh)
 	if !ok {
 		return fuse.EBADF
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.seek(in.Offset); err != nil {
-		return f.fail(tableOf(h.dir), "readdir", nodeName(h.dir), err)
-	}
-	for first := true; ; first = false {
-		c, err := h.peek()
-		if err != nil && first {
-			return f.fail(tableOf(h.dir), "readdir", nodeName(h.dir), err)
-		}
-		if err != nil || c == nil || !add(h, h.entry(c), c) {
-			return fuse.OK
-		}
-		h.advance()
-	}
+	err := h.read(in.Offset, func(c child) bool { return add(h, h.entry(c), c) })
+	return f.failAt(h.dir, "readdir", "", err)
 }
 
 // entry is the directory entry of the child at the position.
-func (h *dirHandle) entry(c *child) fuse.DirEntry {
+func (h *dirHandle) entry(c child) fuse.DirEntry {
 	e := fuse.DirEntry{Name: c.name, Off: h.pos + 1, Mode: frozenDir.modeType()}
 	switch {
 	case c.name == ".":

@@ -58,7 +58,6 @@ func (f *FS) mountOptions() *fuse.MountOptions {
 		DisableXAttrs: true,
 		// A link's target never changes: another target is another inode.
 		EnableSymlinkCaching: true,
-		ExtraCapabilities:    fuse.CAP_READDIRPLUS_AUTO,
 		PanicHandler:         f.onPanic,
 		Debug:                f.opt.TraceFUSE,
 		Logger:               slog.NewLogLogger(f.log.Handler(), slog.LevelDebug),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"path"
+	"sync/atomic"
 	"time"
 
 	"github.com/deltafs/deltafs/snapshot"
@@ -16,6 +17,16 @@ type snapshotDir struct {
 	inc     *incarnation
 	version int64
 	path    string
+	// lookups counts the names that were looked up, of the node that the kernel
+	// knows.
+	lookups atomic.Uint64
+	// opened is the version, once it was opened through this node.
+	opened atomic.Pointer[snapshot.Snapshot]
+}
+
+// snapshotDir makes the node of a directory of a version.
+func (inc *incarnation) snapshotDir(v int64, path string) *snapshotDir {
+	return &snapshotDir{inc: inc, version: v, path: path}
 }
 
 func (d *snapshotDir) key() nodeKey {
@@ -33,15 +44,28 @@ func (d *snapshotDir) stat(ctx context.Context) (stat, error) {
 
 // check opens the version, or says why it must be refused.
 func (d *snapshotDir) check(ctx context.Context) error {
-	_, err := d.inc.at(ctx, d.version)
+	_, err := d.open(ctx)
 	return err
+}
+
+// open opens the version. It never changes, nor whether it may be read.
+func (d *snapshotDir) open(ctx context.Context) (*snapshot.Snapshot, error) {
+	if s := d.opened.Load(); s != nil {
+		return s, nil
+	}
+	s, err := d.inc.at(ctx, d.version)
+	if err == nil {
+		d.opened.Store(s)
+	}
+	return s, err
 }
 
 func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) (child, error) {
 	if name == nameControl && d.path == "" {
 		return child{name, d.inc.controlAt(d.version), forever}, nil
 	}
-	s, err := d.inc.at(ctx, d.version)
+	d.lookups.Add(1)
+	s, err := d.open(ctx)
 	if err != nil {
 		return child{}, err
 	}
@@ -55,17 +79,25 @@ func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) 
 	return d.child(e)
 }
 
-func (d *snapshotDir) list(ctx context.Context) iter.Seq2[child, error] {
+func (d *snapshotDir) list(ctx context.Context) iter.Seq2[child, error] { return d.listAfter(ctx, "") }
+
+func (d *snapshotDir) listAfter(ctx context.Context, name string) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		s, err := d.inc.at(ctx, d.version)
+		s, err := d.open(ctx)
 		if err != nil {
 			yield(child{}, err)
 			return
 		}
-		for e, err := range s.Dir(ctx, d.path, "") {
+		file := &dataFile{inc: d.inc}
+		for e, err := range s.Dir(ctx, d.path, name) {
 			var c child
-			if err == nil {
-				c, err = d.child(e)
+			switch {
+			case err != nil:
+			case e.File == nil:
+				c = d.subdir(e.Name)
+			default:
+				err = file.be(*e.File)
+				c = child{e.Name, file, forever}
 			}
 			if !yield(c, err) || err != nil {
 				return
@@ -76,13 +108,14 @@ func (d *snapshotDir) list(ctx context.Context) iter.Seq2[child, error] {
 
 func (d *snapshotDir) child(e snapshot.DirEntry) (child, error) {
 	if e.File == nil {
-		return child{e.Name, &snapshotDir{d.inc, d.version, path.Join(d.path, e.Name)}, forever}, nil
+		return d.subdir(e.Name), nil
 	}
 	n, err := d.inc.file(*e.File)
-	if err != nil {
-		return child{}, err
-	}
-	return child{e.Name, n, forever}, nil
+	return child{e.Name, n, forever}, err
+}
+
+func (d *snapshotDir) subdir(name string) child {
+	return child{name, d.inc.snapshotDir(d.version, path.Join(d.path, name)), forever}
 }
 
 // at opens a version.

@@ -83,9 +83,6 @@ type incarnation struct {
 	// epochs counts how often a path below current/ lost its directory: the
 	// kernel never uses a removed directory's node again.
 	epochs map[string]int64
-	// sizes holds the sizes of files whose content has another size than the
-	// snapshot promised.
-	sizes map[uint64]int64
 }
 
 // stale reports whether the table has been made again since.

@@ -94,7 +94,7 @@ func (inc *incarnation) version(ctx context.Context, v int64) (child, error) {
 	if !ok {
 		return child{}, errNotFound
 	}
-	return child{versionName(v), &snapshotDir{inc, v, ""}, forever}, nil
+	return child{versionName(v), inc.snapshotDir(v, ""), forever}, nil
 }
 
 // timestamp is the link to the version of an instant. Only an instant before
@@ -150,7 +150,7 @@ func (d *tableDir) list(ctx context.Context) iter.Seq2[child, error] {
 // yieldVersion yields the directory of a version and the link of its commit
 // time, if that is known.
 func (inc *incarnation) yieldVersion(ctx context.Context, v int64, yield func(child, error) bool) bool {
-	if !yield(child{versionName(v), &snapshotDir{inc, v, ""}, forever}, nil) {
+	if !yield(child{versionName(v), inc.snapshotDir(v, ""), forever}, nil) {
 		return false
 	}
 	at := inc.commitTime(ctx, v)

@@ -249,7 +249,7 @@ func (f *FS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrO
 	if err == nil {
 		err = f.answerAttr(ctx, in.NodeId, n, out)
 	}
-	return f.fail(tableOf(n), "setattr", nodeName(n), err)
+	return f.failAt(n, "setattr", "", err)
 }
 
 func (f *FS) setAttr(ctx context.Context, n node, in *fuse.SetAttrIn) error {
@@ -288,7 +288,7 @@ func (d *dataFile) set(ctx context.Context, in *fuse.SetAttrIn, viaCurrent bool)
 	if !live || !viaCurrent {
 		return fault.New(errImmutable, "a file of a snapshot cannot be changed").InFile(d.Name)
 	}
-	if size, ok := in.GetSize(); ok && int64(size) != d.inc.servedSize(d) {
+	if size, ok := in.GetSize(); ok && int64(size) != d.Size {
 		return fault.New(errForbidden, "a committed file cannot be truncated").InFile(d.Name).
 			WithHint("write the whole file again, or remove it")
 	}

@@ -68,6 +68,7 @@ func (s *Snapshot) subdirEntries(ctx context.Context, dir, after string) iter.Se
 
 func (s *Snapshot) fileEntries(ctx context.Context, dir, after string) iter.Seq2[DirEntry, error] {
 	return func(yield func(DirEntry, error) bool) {
+		show := &showing{Snapshot: s}
 		// What was shown last may stand in the middle of a group.
 		group, at, err := s.find(ctx, dir, after)
 		if err != nil {
@@ -76,7 +77,7 @@ func (s *Snapshot) fileEntries(ctx context.Context, dir, after string) iter.Seq2
 		}
 		if at >= 0 {
 			after = group[at].Name
-			if !s.yieldGroup(group, at+1, yield) {
+			if !show.group(group, at+1, yield) {
 				return
 			}
 		}
@@ -85,17 +86,32 @@ func (s *Snapshot) fileEntries(ctx context.Context, dir, after string) iter.Seq2
 				yield(DirEntry{}, err)
 				return
 			}
-			if !s.yieldGroup(group, 0, yield) {
+			if !show.group(group, 0, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Snapshot) yieldGroup(group []metacache.File, from int, yield func(DirEntry, error) bool) bool {
+// showing makes the Files of a listing, some at a time.
+type showing struct {
+	*Snapshot
+	slab []File
+}
+
+// slabFiles bounds what somebody keeps who keeps one File of a listing.
+const slabFiles = 16
+
+// group yields the members of a group from a place on.
+func (s *showing) group(group []metacache.File, from int, yield func(DirEntry, error) bool) bool {
 	for i := from; i < len(group); i++ {
-		f := s.show(group, i)
-		if !yield(DirEntry{Name: f.Name, File: &f}, nil) {
+		if len(s.slab) == 0 {
+			s.slab = make([]File, slabFiles)
+		}
+		f := &s.slab[0]
+		s.slab = s.slab[1:]
+		*f = s.show(group, i)
+		if !yield(DirEntry{Name: f.Name, File: f}, nil) {
 			return false
 		}
 	}
@@ -190,7 +206,8 @@ func (s *Snapshot) namesLike(ctx context.Context, dir, stem, ext string) ([]stri
 	return names, nil
 }
 
-// groups collects neighbours of one directory and visible name.
+// groups collects neighbours of one directory and visible name. A group is
+// valid until the next step.
 func groups(files fileSeq) iter.Seq2[[]metacache.File, error] {
 	return func(yield func([]metacache.File, error) bool) {
 		var group []metacache.File
@@ -203,7 +220,7 @@ func groups(files fileSeq) iter.Seq2[[]metacache.File, error] {
 				if !yield(group, nil) {
 					return
 				}
-				group = nil
+				group = group[:0]
 			}
 			group = append(group, f)
 		}

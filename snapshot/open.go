@@ -83,6 +83,7 @@ func (t *Table) noteSize(f File, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sizes[f.ID] = size
+	t.resized.Store(true)
 	t.log.Warn("a data file has another size than the log says", "op", "open", "table", t.name,
 		"version", f.Version, "path", f.Path, "logged", f.Size, "found", size)
 }

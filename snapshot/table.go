@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -38,6 +39,8 @@ type Table struct {
 	// sizes holds what Open found for files whose size is not what the log
 	// says; IDs are unique over all incarnations.
 	sizes map[metacache.FileID]int64
+	// resized is set when there are any.
+	resized atomic.Bool
 }
 
 // Open opens the table whose root is st. ErrNotTable without a log.
@@ -115,6 +118,9 @@ func (t *Table) current() (*incarnation, error) {
 
 // fault adds the table to an error that does not name it.
 func (t *Table) fault(err error) error {
+	if err == nil {
+		return nil
+	}
 	var f *fault.Error
 	if errors.As(err, &f) && f.Table == "" {
 		f.Table = t.name
@@ -199,24 +205,24 @@ func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error
 	return out, t.fault(err)
 }
 
-// FileByID returns a file that some snapshot has shown (Dir and Name as in the
-// newest version at hand that shows it, if they differ). ErrNotExist for an ID
-// of a table that was since made again, or of a file in none of the versions
-// that the index still holds.
-func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error) {
-	life, err := t.current()
+// ByID returns a file that some snapshot has shown, without looking at any
+// version: a file that shares its name with others has this name, and not what
+// a listing shows. ErrNotExist for an ID of a table that was since made again,
+// or of a file in none of the versions that the index still holds.
+func (t *Table) ByID(ctx context.Context, id metacache.FileID) (File, error) {
+	life, f, err := t.byID(ctx, id)
 	if err != nil {
 		return File{}, err
 	}
-	var f metacache.File
-	ok := id > life.idBase
-	if ok {
-		if f, ok, err = life.fileByID(ctx, id-life.idBase); err != nil {
-			return File{}, t.fault(err)
-		}
-	}
-	if !ok {
-		return File{}, fault.New(ErrNotExist, "no file has the id %d", id).AtTable(t.name)
+	return life.file(f, f.Name, life.log().latest), nil
+}
+
+// FileByID is ByID with Dir and Name as in the newest version at hand that
+// shows the file, if they differ.
+func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error) {
+	life, f, err := t.byID(ctx, id)
+	if err != nil {
+		return File{}, err
 	}
 	for _, v := range life.newestCovered() {
 		s := &Snapshot{table: t, life: life, header: &header{version: v}}
@@ -227,6 +233,24 @@ func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error)
 	return life.file(f, f.Name, life.log().latest), nil
 }
 
+func (t *Table) byID(ctx context.Context, id metacache.FileID) (*incarnation, metacache.File, error) {
+	life, err := t.current()
+	if err != nil {
+		return nil, metacache.File{}, err
+	}
+	var f metacache.File
+	ok := id > life.idBase
+	if ok {
+		if f, ok, err = life.fileByID(ctx, id-life.idBase); err != nil {
+			return nil, f, t.fault(err)
+		}
+	}
+	if !ok {
+		return nil, f, fault.New(ErrNotExist, "no file has the id %d", id).AtTable(t.name)
+	}
+	return life, f, nil
+}
+
 // file makes a File of an index entry shown under a name.
 func (n *incarnation) file(f metacache.File, shown string, version int64) File {
 	out := File{
@@ -234,11 +258,12 @@ func (n *incarnation) file(f metacache.File, shown string, version int64) File {
 		Size: f.Size, ModTime: time.UnixMilli(f.ModTime).UTC(),
 		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, origin: origin(f.Origin),
 	}
-	t := n.table
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if size, ok := t.sizes[out.ID]; ok {
-		out.Size = size
+	if t := n.table; t.resized.Load() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if size, ok := t.sizes[out.ID]; ok {
+			out.Size = size
+		}
 	}
 	return out
 }

@@ -22,7 +22,9 @@ import (
 // [ErrOutside], and so is a ".." that climbs above it. Symbolic links within
 // the root are followed, except by a recursive listing. The root itself may
 // be reached through links; when the directory at the root's path is replaced
-// by another, the new one is used from then on.
+// by another, the new one is used from then on, except by Open: it goes on with
+// the old one until something else was asked of the store. Who reads a file that
+// was found in a listing wants the one of that directory.
 type Local struct {
 	path string
 	// escape is the error by which os.Root refuses to leave the root.
@@ -31,7 +33,7 @@ type Local struct {
 	kept   keptDirs
 
 	mu      sync.Mutex
-	current *os.Root
+	current *directory
 	info    fs.FileInfo
 }
 
@@ -68,19 +70,43 @@ func (l *Local) root() (*os.Root, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current != nil && os.SameFile(now, l.info) {
-		return l.current, nil
+		return l.current.Root, nil
 	}
 	root, err := os.OpenRoot(l.path)
 	if err != nil {
 		return nil, l.fail("cannot open the root", ".", err)
 	}
-	info, err := root.Stat(".")
+	d, err := openDir(root, "")
+	root.Close()
 	if err != nil {
-		root.Close()
 		return nil, l.fail("cannot open the root", ".", err)
 	}
-	l.current, l.info = root, info
-	return root, nil
+	info, err := d.file.Stat()
+	if err != nil {
+		d.close()
+		return nil, l.fail("cannot open the root", ".", err)
+	}
+	l.current, l.info = d, info
+	return d.Root, nil
+}
+
+// lastRoot returns the root directory that was looked at last.
+func (l *Local) lastRoot() (*directory, error) {
+	l.mu.Lock()
+	d := l.current
+	l.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	if _, err := l.root(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil, l.fail("cannot open the root", ".", os.ErrClosed)
+	}
+	return l.current, nil
 }
 
 // Close releases the root directory, and others that are kept open. The store
@@ -92,9 +118,9 @@ func (l *Local) Close() error {
 	if l.current == nil {
 		return nil
 	}
-	err := l.current.Close()
+	l.current.close()
 	l.current, l.info = nil, nil
-	return err
+	return nil
 }
 
 // fail wraps the cause of err in the sentinel that fits.

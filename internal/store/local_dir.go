@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -17,8 +18,10 @@ import (
 // directory is an opened directory of the store.
 type directory struct {
 	*os.Root
-	// file is the same directory, for fsync and the *at calls.
+	// file is the same directory, for fsync and the *at calls; held keeps it open
+	// meanwhile.
 	file *os.File
+	held syscall.RawConn
 
 	// Of a kept one: its name, device and inode. kept.mu guards users, and that
 	// it was dropped and is closed by the last of them.
@@ -42,7 +45,13 @@ func openDir(root *os.Root, name string) (*directory, error) {
 		sub.Close()
 		return nil, err
 	}
-	return &directory{Root: sub, file: file}, nil
+	held, err := file.SyscallConn()
+	if err != nil {
+		file.Close()
+		sub.Close()
+		return nil, err
+	}
+	return &directory{Root: sub, file: file, held: held}, nil
 }
 
 func (d *directory) close() {

@@ -41,26 +41,46 @@ func (l *Local) Open(ctx context.Context, name string) (Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if object := l.openKept(name); object != nil {
-		return object, nil
-	}
-	root, err := l.root()
+	root, err := l.lastRoot()
 	if err != nil {
 		return nil, err
 	}
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	file, err := l.openBelow(root, name)
 	if err != nil {
 		return nil, l.fail("cannot open", name, err)
 	}
-	fi, err := file.Stat()
-	if err == nil {
-		err = regular(name, fi)
+	var st unix.Stat_t
+	err = unix.Fstat(int(file.Fd()), &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		var fi fs.FileInfo
+		if fi, err = file.Stat(); err == nil {
+			err = regular(name, fi)
+		}
 	}
 	if err != nil {
 		file.Close()
 		return nil, l.fail("cannot open", name, err)
 	}
-	return &localObject{file: file, info: infoOf(name, fi)}, nil
+	return &localObject{file: file, info: infoAt(name, &st)}, nil
+}
+
+// openBelow opens a file for reading in one call where the kernel can keep the
+// path in the root by itself; an os.Root takes a call for every element of it.
+func (l *Local) openBelow(root *directory, name string) (*os.File, error) {
+	fd, err := -1, error(nil)
+	held := root.held.Control(func(dir uintptr) { fd, err = l.calls.openBeneath(int(dir), name) })
+	switch {
+	case held != nil:
+		return nil, held
+	case errors.Is(err, syscall.EXDEV):
+		return nil, l.escape
+	case errors.Is(err, syscall.ENOSYS), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EAGAIN):
+		// An old kernel, a filter of system calls, or a rename beside a "..".
+		return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	case err != nil:
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // headKept is Head for a regular file, or a name that does not exist, in a
@@ -81,26 +101,6 @@ func (l *Local) headKept(name string) (info Info, ok bool, err error) {
 		return Info{}, false, nil
 	}
 	return infoAt(name, &st), true, nil
-}
-
-// openKept is Open for a regular file in a directory that is kept open.
-func (l *Local) openKept(name string) Object {
-	dir, base := path.Split(name)
-	d := l.kept.find(l.path, dir)
-	if d == nil {
-		return nil
-	}
-	defer d.close()
-	fd, err := unix.Openat(int(d.file.Fd()), base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		unix.Close(fd)
-		return nil
-	}
-	return &localObject{file: os.NewFile(uintptr(fd), l.Path(name)), info: infoAt(name, &st)}
 }
 
 func regular(name string, fi fs.FileInfo) error {

@@ -83,6 +83,27 @@ func TestOpenLocalRefusesWhatIsNoDirectory(t *testing.T) {
 	}
 }
 
+// openBothWays runs a test with files opened in one call, and again as on a
+// kernel that cannot.
+func openBothWays(t *testing.T, l *Local, test func(t *testing.T)) {
+	t.Run("openat2", func(t *testing.T) {
+		var how error
+		l.calls.openBeneath = func(dir int, name string) (int, error) {
+			fd, err := openBeneath(dir, name)
+			how = err
+			return fd, err
+		}
+		test(t)
+		if errors.Is(how, syscall.ENOSYS) {
+			t.Error("this kernel has no openat2")
+		}
+	})
+	t.Run("os.Root", func(t *testing.T) {
+		l.calls.openBeneath = func(int, string) (int, error) { return -1, syscall.ENOSYS }
+		test(t)
+	})
+}
+
 func TestReadsStayInTheRoot(t *testing.T) {
 	outer := t.TempDir()
 	dir := filepath.Join(outer, "table")
@@ -99,21 +120,26 @@ func TestReadsStayInTheRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"filelink", "dirlink/file", "absolute", "../secret/file", "in/../../secret/file", "/etc/passwd", "../table/in/file"} {
-		if _, err := l.Open(t.Context(), name); !errors.Is(err, ErrOutside) {
-			t.Errorf("Open(%q): got %v, want ErrOutside", name, err)
+	outside := []string{"filelink", "dirlink/file", "absolute", "../secret/file", "in/../../secret/file", "/etc/passwd", "../table/in/file"}
+	openBothWays(t, l, func(t *testing.T) {
+		for _, name := range outside {
+			if _, err := l.Open(t.Context(), name); !errors.Is(err, ErrOutside) {
+				t.Errorf("Open(%q): got %v, want ErrOutside", name, err)
+			}
 		}
+		for _, name := range []string{"in/file", "in/inner", "innerdir/file", "in/../in/file"} {
+			if got := read(t, l, name); got != "text" {
+				t.Errorf("%s: got %q", name, got)
+			}
+		}
+		if _, err := l.Open(t.Context(), "loop"); err == nil || errors.Is(err, ErrNotExist) {
+			t.Errorf("a loop of links: got %v", err)
+		}
+	})
+	for _, name := range outside {
 		if _, err := l.Head(t.Context(), name); !errors.Is(err, ErrOutside) {
 			t.Errorf("Head(%q): got %v, want ErrOutside", name, err)
 		}
-	}
-	for _, name := range []string{"in/file", "in/inner", "innerdir/file", "in/../in/file"} {
-		if got := read(t, l, name); got != "text" {
-			t.Errorf("%s: got %q", name, got)
-		}
-	}
-	if _, err := l.Open(t.Context(), "loop"); err == nil || errors.Is(err, ErrNotExist) {
-		t.Errorf("a loop of links: got %v", err)
 	}
 	var names []string
 	for info, err := range l.List(t.Context(), "", "", "") {
@@ -194,10 +220,15 @@ func TestOpenRefusesWhatIsNoRegularFile(t *testing.T) {
 	write(t, dir, "d/file", "")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for _, name := range []string{"pipe", "d", ".", "missing", "d/file/x", "pipe/x", "socket"} {
-		if _, err := l.Open(ctx, name); !errors.Is(err, ErrNotExist) {
-			t.Errorf("Open(%q): got %v, want ErrNotExist", name, err)
+	names := []string{"pipe", "d", ".", "missing", "d/file/x", "pipe/x", "socket"}
+	openBothWays(t, l, func(t *testing.T) {
+		for _, name := range names {
+			if _, err := l.Open(ctx, name); !errors.Is(err, ErrNotExist) {
+				t.Errorf("Open(%q): got %v, want ErrNotExist", name, err)
+			}
 		}
+	})
+	for _, name := range names {
 		if _, err := l.Head(ctx, name); !errors.Is(err, ErrNotExist) {
 			t.Errorf("Head(%q): got %v, want ErrNotExist", name, err)
 		}
@@ -271,6 +302,12 @@ func TestReplacedRootIsNoticed(t *testing.T) {
 		t.Errorf("without a root: got %v, want ErrNotExist", err)
 	}
 	write(t, dir, "f", "new")
+	if got := read(t, l, "f"); got != "old" {
+		t.Errorf("got %q before the new directory was looked at", got)
+	}
+	if info, err := l.Head(t.Context(), "f"); err != nil || info.Size != 3 {
+		t.Errorf("got %v, %v of the new directory", info, err)
+	}
 	if got := read(t, l, "f"); got != "new" {
 		t.Errorf("got %q from the new directory", got)
 	}

@@ -22,6 +22,8 @@ type calls struct {
 	syncDir func(dir *os.File) error
 	// readDir reads a whole directory, in no order.
 	readDir func(dir *os.File) ([]fs.DirEntry, error)
+	// openBeneath opens a file for reading whose path may not leave dir.
+	openBeneath func(dir int, name string) (int, error)
 	// lstat asks for the attributes of a name in d.
 	lstat func(d *directory, name string, st *unix.Stat_t) error
 }
@@ -36,11 +38,29 @@ var systemCalls = calls{
 	linkFile: func(d *directory, f *os.File, base string) error {
 		return unix.Linkat(unix.AT_FDCWD, procPath(f), int(d.file.Fd()), base, unix.AT_SYMLINK_FOLLOW)
 	},
-	syncDir: syncDir,
-	readDir: readDir,
+	syncDir:     syncDir,
+	readDir:     readDir,
+	openBeneath: openBeneath,
 	lstat: func(d *directory, name string, st *unix.Stat_t) error {
 		return unix.Fstatat(int(d.file.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
 	},
+}
+
+// openBeneath does not wait for a writer of a named pipe. The descriptor is a
+// blocking one, so that the runtime does not try to poll it.
+func openBeneath(dir int, name string) (int, error) {
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return -1, err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // readDir reads a directory through another descriptor, for a file that was
