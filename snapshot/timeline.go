@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/store"
 )
@@ -38,12 +39,15 @@ func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
 	if known != nil && known.listing == l {
 		return known, nil
 	}
-	from, err := n.inCommitFrom(ctx, l)
+	if known != nil && !l.commits.beginsWith(known.listing.commits) {
+		known = nil
+	}
+	from, err := n.inCommitFrom(ctx, l, known)
 	if err != nil {
 		return nil, err
 	}
 	t := &timeline{listing: l, from: from}
-	if known != nil && known.from == from && l.commits.beginsWith(known.listing.commits) {
+	if known != nil && known.from == from {
 		t.times, t.split = known.times, known.split
 	}
 	if err := n.extend(ctx, t); err != nil {
@@ -85,9 +89,28 @@ func (n *incarnation) extend(ctx context.Context, t *timeline) error {
 // noInCommit is a version that no table reaches.
 const noInCommit = int64(1) << 62
 
+// inCommitLook is how many of the newest commits are asked whether they have a
+// timestamp of their own.
+const inCommitLook = 8
+
 // inCommitFrom returns the version from which in-commit timestamps count. If
-// the latest version is corrupt, file times must do.
-func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) (int64, error) {
+// the latest version is corrupt, file times must do. Where they are enabled
+// every commit has one, so that mostly the newest commits tell that they are
+// not, and the metadata need not be known. known is the timeline of an earlier
+// state of the listing, or nil.
+func (n *incarnation) inCommitFrom(ctx context.Context, l *listing, known *timeline) (int64, error) {
+	newest := l.commits.all[max(0, len(l.commits.all)-inCommitLook):]
+	if known != nil && known.from == noInCommit {
+		newest = l.commits.all[len(known.listing.commits.all):]
+	}
+	found := len(l.commits.all) == 0
+	for _, c := range newest {
+		info, err := n.table.commitInfo(ctx, c.version)
+		found = found || err != nil || hasInCommitTime(info)
+	}
+	if !found {
+		return noInCommit, nil
+	}
 	h, err := n.header(ctx, l.latest)
 	if err != nil {
 		if errors.Is(err, ErrCorrupt) && !logChanged(err) {
@@ -108,6 +131,14 @@ func (n *incarnation) inCommitFrom(ctx context.Context, l *listing) (int64, erro
 		return noInCommit, nil
 	}
 	return v, nil
+}
+
+func hasInCommitTime(info *action.CommitInfo) bool {
+	if info == nil {
+		return false
+	}
+	_, ok := info.InCommitTimestamp()
+	return ok
 }
 
 // earliestCommit and latestCommit bound commit times to what RFC 3339 can

@@ -161,3 +161,48 @@ func compareListings(t *testing.T, extended, fresh *Table) {
 		t.Fatalf("extended %v from %d at %d\nnew      %v from %d at %d", ta.times.all, ta.from, ta.split, tb.times.all, tb.from, tb.split)
 	}
 }
+
+func TestCommitTimesOfALongLogNeedNoReplay(t *testing.T) {
+	f := newFixture(t).plain()
+	for v := int64(1); v <= 100; v++ {
+		f.commit(v, addLine(fmt.Sprint("f", v), 1))
+	}
+	table, st := countedTable(t, f)
+	at := func() int {
+		st.calls = nil
+		if _, ok, err := table.CommitTime(context.Background(), 50); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		return len(st.calls)
+	}
+	if got := at(); got > inCommitLook {
+		t.Errorf("%d requests for the first time", got)
+	}
+	f.commit(101, addLine("last", 1))
+	refresh(t, table)
+	if got := at(); got > 1 {
+		t.Errorf("%d requests after a commit", got)
+	}
+}
+
+// The times change their nature when a commit turns the feature on or off.
+func TestCommitTimesFollowTheMetadata(t *testing.T) {
+	f := newFixture(t).plain()
+	table := f.open()
+	own := func(v int64) string { return fmt.Sprintf(`{"commitInfo":{"inCommitTimestamp":%d}}`, 1_000_000*v) }
+	for v := int64(1); v < 40; v++ {
+		switch {
+		case v == 12:
+			f.commit(v, own(v), metadataLine("", "delta.enableInCommitTimestamps", "true",
+				"delta.inCommitTimestampEnablementVersion", "12", "delta.inCommitTimestampEnablementTimestamp", "12000000"))
+		case v > 12 && v < 20:
+			f.commit(v, own(v), addLine(fmt.Sprint("f", v), 1))
+		case v == 20:
+			f.commit(v, metadataLine("", "delta.enableInCommitTimestamps", "false"))
+		default:
+			f.commit(v, addLine(fmt.Sprint("f", v), 1))
+		}
+		refresh(t, table)
+		compareListings(t, table, f.open())
+	}
+}
