@@ -20,9 +20,12 @@ type heapBuilder struct {
 	chunks []chunk
 	totals Totals
 
-	dirs     []string
-	dirOf    map[string]uint32
-	last     uint32
+	dirs  []string
+	dirOf map[string]uint32
+	last  uint32 // the directory of the last file
+	// files counts by directory.
+	files []int
+
 	ids      []FileID
 	keepsIDs bool
 
@@ -47,7 +50,9 @@ func (b *heapBuilder) add(f *File) error {
 	}
 	last := len(b.hashes) - 1
 	b.hashes[last] = append(b.hashes[last], hashPath(b.seed, f.Path))
-	b.chunk.add(f, b.dir(f.Dir))
+	dir := b.dir(f.Dir)
+	b.files[dir]++
+	b.chunk.add(f, dir)
 	b.totals.add(f, 1)
 	if b.keepsIDs {
 		b.ids = append(b.ids, f.ID)
@@ -68,6 +73,7 @@ func (b *heapBuilder) dir(path string) uint32 {
 		path = strings.Clone(path)
 		number = uint32(len(b.dirs))
 		b.dirs = append(b.dirs, path)
+		b.files = append(b.files, 0)
 		b.dirOf[path] = number
 	}
 	b.last = number
@@ -85,7 +91,13 @@ func (b *heapBuilder) finish(ctx context.Context) (*heapBase, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.group(b.dirs, dead)
+	for slot := range dead {
+		c, i := h.at(slot)
+		f := c.file(i)
+		h.sum.add(&f, -1)
+		b.files[c.number(dirColumn, i)]--
+	}
+	h.group(b.dirs, b.files, dead)
 	if b.keepsIDs {
 		h.setIDs(b.ids)
 	}
@@ -108,18 +120,13 @@ func (h *heapBase) fillPaths(ctx context.Context, paths pathTable, slots []hashe
 			dead = map[int]bool{}
 		}
 		dead[before] = true
-		c, i := h.at(before)
-		f := c.file(i)
-		h.sum.add(&f, -1)
 	}
 	return dead, nil
 }
 
 // group puts the slots into the order of their directories, and leaves the
 // order inside a directory to the first who asks.
-func (h *heapBase) group(dirs []string, dead map[int]bool) {
-	files := make([]int, len(dirs))
-	h.eachSlot(dead, func(_ int, dir uint32) { files[dir]++ })
+func (h *heapBase) group(dirs []string, files []int, dead map[int]bool) {
 	numbers := make([]uint32, 0, len(dirs))
 	for n := range dirs {
 		if files[n] > 0 {
@@ -139,19 +146,13 @@ func (h *heapBase) group(dirs []string, dead map[int]bool) {
 		first += files[n]
 	}
 	h.order = make([]uint32, first)
-	h.eachSlot(dead, func(slot int, dir uint32) {
-		h.order[next[dir]] = uint32(slot)
-		next[dir]++
-	})
-}
-
-func (h *heapBase) eachSlot(dead map[int]bool, visit func(slot int, dir uint32)) {
-	for i := range h.chunks {
-		numbers := &h.chunks[i].numbers
-		for slot := i * chunkFiles; slot < min(h.slots, (i+1)*chunkFiles); slot++ {
-			if dead == nil || !dead[slot] {
-				visit(slot, uint32(numbers.at(dirColumn, slot%chunkFiles)))
-			}
+	for slot := range h.slots {
+		if dead != nil && dead[slot] {
+			continue
 		}
+		c, i := h.at(slot)
+		at := &next[c.number(dirColumn, i)]
+		h.order[*at] = uint32(slot)
+		*at++
 	}
 }
