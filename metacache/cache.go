@@ -17,9 +17,10 @@ import (
 const (
 	DefaultCacheSize  = 4 << 30
 	DefaultCacheFloor = 256 << 20
-	// DefaultCacheMinFiles are read from a checkpoint in about the time that
-	// it takes to open a run.
-	DefaultCacheMinFiles = 10_000
+	// So much is read from the log in about the time that it takes to open a
+	// run.
+	DefaultCacheMinFiles    = 10_000
+	DefaultCacheMinVersions = 200
 )
 
 // CacheOptions configure a Cache.
@@ -31,8 +32,9 @@ type CacheOptions struct {
 	Size int64
 	// Floor is the free space that is left on the disk.
 	Floor int64
-	// MinFiles is how many files a run must have to be kept.
-	MinFiles int
+	// MinFiles is how many files a run must have to be kept, MinVersions how
+	// many versions; one of them is enough.
+	MinFiles, MinVersions int
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 }

@@ -149,11 +149,13 @@ func (k *diskKeeper) drop(s *slot, dir string, why error) {
 	}
 }
 
+// wants implements keeper.
+func (k *diskKeeper) wants(versions int, files int64) bool {
+	return files >= int64(k.cache.options.MinFiles) || versions >= k.cache.options.MinVersions
+}
+
 // keep implements keeper.
 func (k *diskKeeper) keep(ctx context.Context, r keptRun) (base, error) {
-	if r.base.count() < k.cache.options.MinFiles {
-		return nil, errNotKept
-	}
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	if !k.claimed {

@@ -113,13 +113,34 @@ func TestWhatIsTooLargeIsNotKept(t *testing.T) {
 
 func TestSmallTablesTouchNoDisk(t *testing.T) {
 	c := testCache(t)
-	c.options.MinFiles = 1000
-	tr := newTruth(t, 600, 2)
+	c.options.MinFiles, c.options.MinVersions = 1000, 9
+	tr := newTruth(t, 600, 7)
 	if n := tr.check(t, c); n != 0 || tr.check(t, c) != 0 {
 		t.Errorf("%d versions are covered", n)
 	}
 	if _, err := os.Lstat(c.options.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the cache was made: %v", err)
+	}
+}
+
+func TestTablesAreKeptOnceTheyAreLarge(t *testing.T) {
+	for name, commits := range map[string]int{"files": 7, "versions": 8} {
+		t.Run(name, func(t *testing.T) {
+			c := testCache(t)
+			c.options.MinFiles, c.options.MinVersions = 1000, 9
+			tr := newTruth(t, 600, commits)
+			if name == "files" { // the last commit makes it large
+				tr.commits = append(tr.commits, truthCommit{added: withoutIDs(someFiles(500, 3, 1))})
+				x := NewMemory()
+				tr.load(t, x)
+				tr.versions = append(tr.versions, withoutIDs(collect(t, x.Files(t.Context(), truthFirst+int64(commits)+1))))
+				c.options.MinVersions = 100
+			}
+			tr.keep(t, c)
+			if n := tr.check(t, c); n != len(tr.versions) {
+				t.Errorf("%d of %d versions are covered", n, len(tr.versions))
+			}
+		})
 	}
 }
 

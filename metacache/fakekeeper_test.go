@@ -95,6 +95,8 @@ func files(b base) iter.Seq[File] {
 	}
 }
 
+func (k *FakeKeeper) wants(int, int64) bool { return true }
+
 func (k *FakeKeeper) keep(ctx context.Context, r keptRun) (base, error) {
 	if err := k.before(ctx); err != nil {
 		return nil, err
@@ -285,7 +287,7 @@ func (x *Runs) settled() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range x.runs {
-		if r.keeping.state == toKeep || r.keeping.state == isKept && r.keeping.handed < len(r.versions) {
+		if x.worker.wants(r) || r.keeping.state == isKept && r.keeping.handed < len(r.versions) {
 			return false
 		}
 	}

@@ -11,6 +11,9 @@ import "context"
 type keeper interface {
 	// restore returns what was kept. It is called once, before everything else.
 	restore(ctx context.Context) (kept, error)
+	// wants reports whether a run with so many versions, and so many files in
+	// its last, is worth keeping. It is asked again as the run grows.
+	wants(versions int, files int64) bool
 	// keep keeps a run. Its base is that of the heap; the one returned has the
 	// same files with the same IDs at the same ranks, and takes its place.
 	keep(ctx context.Context, r keptRun) (base, error)

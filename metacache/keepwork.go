@@ -152,7 +152,7 @@ func (w *keepWorker) next() func() {
 		}
 	}
 	for _, r := range slices.Backward(x.runs) {
-		if r.keeping.state == toKeep && !w.closing {
+		if !w.closing && w.wants(r) {
 			var ctx context.Context
 			ctx, r.keeping.cancel = context.WithCancel(context.Background())
 			k := keptRun{serial: r.serial, base: r.base, first: r.first}
@@ -165,6 +165,12 @@ func (w *keepWorker) next() func() {
 		}
 	}
 	return nil
+}
+
+// wants reports whether the keeper is to have a run that it has not.
+func (w *keepWorker) wants(r *run) bool {
+	last := r.versions[len(r.versions)-1]
+	return r.keeping.state == toKeep && w.keeper.wants(len(r.versions), last.totals.Files)
 }
 
 // kept returns version first+i for the keeper.
