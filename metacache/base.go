@@ -24,6 +24,8 @@ type base interface {
 	// seekName returns the rank of the first file in d whose visible name is
 	// at or after name; d.end() if there is none.
 	seekName(ctx context.Context, d baseDir, name string) (int, error)
+	// file returns the file with a rank.
+	file(ctx context.Context, rank int) (File, error)
 	// scan yields the files of the ranks from first up to, not including, end.
 	scan(ctx context.Context, first, end int) iter.Seq2[File, error]
 	// byPath returns the rank of the file with this canonical path.

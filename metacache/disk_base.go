@@ -172,7 +172,7 @@ func decodeBlock(packed []byte, s *seal, number int) ([]File, int, error) {
 	return files, bytes + len(files)*int(unsafe.Sizeof(File{})), d.end()
 }
 
-// file returns the file with a rank.
+// file implements base.
 func (b *diskBase) file(ctx context.Context, rank int) (File, error) {
 	files, err := b.block(ctx, rank/blockFiles)
 	if err != nil {

@@ -67,6 +67,8 @@ func (b sliceBase) seekName(_ context.Context, d baseDir, name string) (int, err
 	return d.end(), nil
 }
 
+func (b sliceBase) file(_ context.Context, rank int) (File, error) { return b[rank], nil }
+
 func (b sliceBase) scan(_ context.Context, first, end int) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for _, f := range b[first:end] {
@@ -228,6 +230,9 @@ func sameBase(t *testing.T, got, want base) {
 		}
 	}
 	for rank, f := range files {
+		if g, err := got.file(ctx, rank); err != nil || g != f {
+			t.Fatalf("file(%d) is %+v, %v, want %+v", rank, g, err, f)
+		}
 		g, ok, err := got.byPath(ctx, f.Path)
 		check(t, err)
 		if w, _, _ := want.byPath(ctx, f.Path); g != w || !ok {

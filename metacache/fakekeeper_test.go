@@ -244,6 +244,13 @@ func (b *fakeBase) seekName(ctx context.Context, d baseDir, name string) (int, e
 	return b.base.seekName(ctx, d, name)
 }
 
+func (b *fakeBase) file(ctx context.Context, rank int) (File, error) {
+	if err := b.check(); err != nil {
+		return File{}, err
+	}
+	return b.base.file(ctx, rank)
+}
+
 func (b *fakeBase) scan(ctx context.Context, first, end int) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		if err := b.check(); err != nil {

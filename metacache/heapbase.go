@@ -78,8 +78,14 @@ func (h *heapBase) dv(slot int) string {
 	return c.dv(i)
 }
 
-// file returns the file with a rank, which is in a directory in order.
-func (h *heapBase) file(dir *heapDir, rank int) File {
+func (h *heapBase) file(ctx context.Context, rank int) (File, error) {
+	n := h.dirWith(rank)
+	h.sort(n)
+	return h.fileIn(&h.dirs[n], rank), ctx.Err()
+}
+
+// fileIn returns the file with a rank in a directory that is in order.
+func (h *heapBase) fileIn(dir *heapDir, rank int) File {
 	slot := int(h.order[rank])
 	c, i := h.at(slot)
 	f := c.file(i)
@@ -124,7 +130,7 @@ func (h *heapBase) scan(ctx context.Context, first, end int) iter.Seq2[File, err
 			}
 			h.sort(n)
 			for dir := &h.dirs[n]; rank < min(end, dir.end()); rank++ {
-				if !yield(h.file(dir, rank), nil) {
+				if !yield(h.fileIn(dir, rank), nil) {
 					return
 				}
 			}

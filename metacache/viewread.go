@@ -2,7 +2,6 @@ package metacache
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sort"
 )
@@ -86,21 +85,13 @@ func seekKey(ctx context.Context, b base, k Key) (int, error) {
 		return 0, err
 	}
 	n := sort.Search(end-first, func(i int) bool {
-		f, e := fileAt(ctx, b, first+i)
+		f, e := b.file(ctx, first+i)
 		if e != nil {
 			err = e
 		}
 		return f.Path >= k.Path
 	})
 	return first + n, err
-}
-
-// fileAt returns the file of a base with a rank.
-func fileAt(ctx context.Context, b base, rank int) (File, error) {
-	for f, err := range b.scan(ctx, rank, rank+1) {
-		return f, err
-	}
-	return File{}, fmt.Errorf("no file at %d of %d", rank, b.count())
 }
 
 // scan yields the files in a part: those of the base that the delta does not
@@ -193,7 +184,7 @@ func (v view) find(ctx context.Context, path string) (standing, error) {
 	if err != nil || !ok {
 		return s, err
 	}
-	f, err := fileAt(ctx, v.base, rank)
+	f, err := v.base.file(ctx, rank)
 	s.inBase, s.hasBase = change{file: f, rank: rank, inBase: true}, true
 	return s, err
 }
@@ -216,7 +207,7 @@ func (v view) idOf(ctx context.Context, path, dv string) (FileID, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
-	f, err := fileAt(ctx, v.base, rank)
+	f, err := v.base.file(ctx, rank)
 	if err != nil || f.DV != dv {
 		return 0, err
 	}
@@ -245,6 +236,6 @@ func (v view) withID(ctx context.Context, id FileID) (File, bool, error) {
 	if err != nil || !ok {
 		return File{}, false, err
 	}
-	f, err := fileAt(ctx, v.base, rank)
+	f, err := v.base.file(ctx, rank)
 	return f, err == nil, err
 }
