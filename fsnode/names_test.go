@@ -255,3 +255,27 @@ func TestTextCacheIsBoundedAndMakesOnce(t *testing.T) {
 		t.Errorf("the oldest was not dropped: made %d times", made)
 	}
 }
+
+func TestListingGivesTheAttributesThatAreKept(t *testing.T) {
+	_, inc := testTree(t)
+	dir := inc.snapshotDir(1, "")
+	file := child{"a.parquet", &dataFile{inc: inc}, forever}
+	h := &dirHandle{dir: dir}
+	if !h.givesAttributes(file) {
+		t.Error("not of a file in a snapshot")
+	}
+	if h.givesAttributes(child{name: ".."}) || h.givesAttributes(child{"a.parquet", file.node, never}) {
+		t.Error("of a name that the kernel asks for again anyway")
+	}
+	if h.givesAttributes(child{textDetail, &textFile{inc.controlAt(1), textDetail}, forever}) {
+		t.Error("of a text that would have to be made for it")
+	}
+	h.pos = attributed
+	if h.givesAttributes(file) {
+		t.Error("of any number of files that nobody has asked about")
+	}
+	dir.lookups.Add(1)
+	if !h.givesAttributes(file) {
+		t.Error("not to somebody who asks for them one by one")
+	}
+}

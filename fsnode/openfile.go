@@ -2,6 +2,7 @@ package fsnode
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -37,9 +38,10 @@ type openFile struct {
 // openFiles are the data files with open handles, by node id.
 type openFiles struct {
 	fs *FS
-	// refused is set when the kernel refused a backing file: from then on
-	// files are opened in the cached mode.
-	refused atomic.Bool
+	// back makes a file known to the kernel; nil when passthrough cannot work.
+	back func(*fuse.BackingMap) (int32, syscall.Errno)
+	// told is set when the log has said that the kernel refused a file.
+	told atomic.Bool
 
 	mu   sync.Mutex
 	byID map[uint64]*openFile
@@ -106,19 +108,21 @@ func (o *openFiles) release(of *openFile) {
 	}
 }
 
-// register makes the file known to the kernel for passthrough. When the kernel
-// refuses, this and every later file is read through the server.
+// register makes the file known to the kernel for passthrough. One that the
+// kernel refuses, perhaps for the file system that it lies on, is read through
+// the server as long as it is open.
 func (o *openFiles) register(of *openFile) int32 {
-	s := o.fs.server.Load()
-	if s == nil || of.file == nil || of.reader.Content().Size < passthroughFrom || o.refused.Load() {
+	if o.back == nil || of.file == nil || of.reader.Content().Size < passthroughFrom {
 		return 0
 	}
-	id, errno := s.RegisterBackingFd(&fuse.BackingMap{Fd: int32(of.file.Fd())})
+	id, errno := o.back(&fuse.BackingMap{Fd: int32(of.file.Fd())})
 	if errno != 0 {
-		if !o.refused.Swap(true) {
-			o.fs.log.Warn("kernel refuses passthrough, files are read through the server",
-				"op", "open", "errno", unix.ErrnoName(errno))
+		level := slog.LevelDebug
+		if !o.told.Swap(true) {
+			level = slog.LevelWarn
 		}
+		o.fs.log.Log(o.fs.ctx, level, "kernel refuses passthrough of a file, it is read through the server",
+			"op", "open", "path", of.file.Name(), "errno", unix.ErrnoName(errno))
 		return 0
 	}
 	return id
@@ -127,7 +131,7 @@ func (o *openFiles) register(of *openFile) int32 {
 // allowPassthrough decides at the start whether passthrough can work: the
 // kernel must offer it and registering a file needs CAP_SYS_ADMIN.
 func (o *openFiles) allowPassthrough(s *fuse.Server) {
-	if s.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH == 0 || syscall.Geteuid() != 0 {
-		o.refused.Store(true)
+	if s.KernelSettings().Flags64()&fuse.CAP_PASSTHROUGH != 0 && syscall.Geteuid() == 0 {
+		o.back = s.RegisterBackingFd
 	}
 }

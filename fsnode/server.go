@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/mountpoint"
 )
 
 // Server serves one mount.
@@ -26,18 +29,19 @@ type Server struct {
 
 // Mount mounts the file system and serves it until it is unmounted. It returns
 // when the mount can be used. ErrMount.
-func (f *FS) Mount(mountpoint string) (*Server, error) {
-	srv, err := fuse.NewServer(f, mountpoint, f.mountOptions())
+func (f *FS) Mount(point string) (*Server, error) {
+	srv, err := fuse.NewServer(f, point, f.mountOptions())
 	if err != nil {
 		return nil, fault.Wrap(ErrMount, err, "the kernel or fusermount3 refused").
-			InFile(mountpoint).WithHint("%s", mountHint(err))
+			InFile(point).WithHint("%s", mountHint(err))
 	}
-	s := &Server{fs: f, fuse: srv, point: mountpoint, done: make(chan struct{})}
+	s := &Server{fs: f, fuse: srv, point: point, done: make(chan struct{})}
 	f.wg.Go(func() { f.notifier.run(f.ctx.Done()) })
 	go func() {
 		defer close(s.done)
 		srv.Serve()
 	}()
+	f.readAhead(point)
 	// No WaitMount: the handshake is done when NewServer returns, and it would
 	// open a file of our own mount. A process killed with one open waits for
 	// itself for ever.
@@ -75,6 +79,24 @@ func (f *FS) mountOptions() *fuse.MountOptions {
 		o.Options = append(o.Options, "ro")
 	}
 	return o
+}
+
+// readAheadKB is how far the kernel reads ahead in a file that goes through the
+// server: a few requests' worth. A reader that maps a file and touches it here
+// and there has as much read around each place.
+const readAheadKB = 512
+
+// readAhead raises the kernel's default of 128 KiB, where we may; it bounds the
+// size of a request too. Nothing depends on it.
+func (f *FS) readAhead(point string) {
+	m, ok, err := mountpoint.Find(point)
+	if err == nil && ok {
+		knob := filepath.Join("/sys/class/bdi", m.Device, "read_ahead_kb")
+		err = os.WriteFile(knob, []byte(strconv.Itoa(readAheadKB)), 0)
+	}
+	if err != nil {
+		f.log.Debug("read-ahead stays as it is", "op", "mount", "err", err)
+	}
 }
 
 // mountHint is the way out of a refused mount.

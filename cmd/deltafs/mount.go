@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -148,6 +149,8 @@ func (j *mountJob) run(ctx context.Context) error {
 	}
 	defer j.log.close()
 	j.opts.Source, j.opts.Logger = j.source, j.log.logger
+	saveMemory()
+	j.opts.OnIdle = debug.FreeOSMemory // the collector lets go of it slowly, and not at all when nothing is allocated
 
 	// From here on a signal ends the mount in order, however far it is.
 	signals := make(chan os.Signal, 8)

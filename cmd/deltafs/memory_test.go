@@ -1,0 +1,21 @@
+package main
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestMountCollectsGarbageEarlyUnlessTold(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	t.Setenv("GOGC", "300")
+	saveMemory()
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("GOGC of the user was replaced by %d", got)
+	}
+	t.Setenv("GOGC", "")
+	saveMemory()
+	if got := debug.SetGCPercent(100); got != mountGCPercent {
+		t.Errorf("%d", got)
+	}
+}
