@@ -5,6 +5,8 @@ import (
 	"slices"
 )
 
+const clock = "15:04:05.000000"
+
 // checker matches what the processes reported with the log.
 type checker struct {
 	events eventReader
@@ -12,18 +14,20 @@ type checker struct {
 	// findings are all that was found so far.
 	findings []string
 	adds     map[int64]event
+	// fresh has the adds of names that meant nothing before, removes the removals.
+	fresh, removes map[string][]event
 	// ended has the event that ended the life of a file.
 	ended   map[int64]event
-	removes map[string][]event
 	refused []event
-	missing []event
-	// samples, reads and refusals are counted for the report.
+	// unread are the names that were listed in current/ and could not be read.
+	unread []event
+	// samples and reads are counted for the report.
 	samples, reads int
 }
 
 func newChecker(table, events string) *checker {
 	return &checker{events: eventReader{events, map[string]int64{}}, log: newReplay(table),
-		adds: map[int64]event{}, ended: map[int64]event{}, removes: map[string][]event{}}
+		adds: map[int64]event{}, ended: map[int64]event{}, removes: map[string][]event{}, fresh: map[string][]event{}}
 }
 
 func (c *checker) find(format string, args ...any) {
@@ -58,7 +62,9 @@ func (c *checker) take(e event) {
 		if !ok {
 			c.find("%s: adding file %d as %s was reported done at %v and is not in the log up to version %d", e.Who, e.File, e.Name, e.End, c.log.latest())
 		}
-		if e.Old != 0 {
+		if e.Old == 0 {
+			c.fresh[e.Name] = append(c.fresh[e.Name], e)
+		} else {
 			c.ended[e.Old] = e
 			if removed, ok := c.log.removed[e.Old]; !ok || removed != version {
 				c.find("%s: file %d replaced file %d in version %d, which was removed in version %d (%v)", e.Who, e.File, e.Old, version, removed, ok)
@@ -69,8 +75,8 @@ func (c *checker) take(e event) {
 		c.removes[e.Name] = append(c.removes[e.Name], e)
 	case opRefused:
 		c.refused = append(c.refused, e)
-	case opMissing:
-		c.missing = append(c.missing, e)
+	case opMissing, opPartial:
+		c.unread = append(c.unread, e)
 	case opSample:
 		c.samples++
 		c.reads += e.Count
@@ -82,7 +88,7 @@ func (c *checker) take(e event) {
 	case opRead:
 		c.reads += e.Count
 	case opFinding:
-		c.find("%s at %v: %s", e.Who, e.End.Format("15:04:05.000"), e.Text)
+		c.find("%s at %v: %s", e.Who, e.End.Format(clock), e.Text)
 	default:
 		c.find("%s: unknown event %q", e.Who, e.Op)
 	}
@@ -114,20 +120,24 @@ func (c *checker) finish() error {
 			c.find("%s: file %d was refused and is in version %d", e.Who, e.File, version)
 		}
 	}
-	for _, e := range c.missing {
-		c.checkMissing(e)
+	for _, e := range c.unread {
+		c.checkUnread(e)
 	}
 	return nil
 }
 
-// checkMissing allows a name to be missing between a listing and an open when
-// it was unlinked through the mount in between. What others remove resolves
-// for longer than a soak's reader takes.
-func (c *checker) checkMissing(e event) {
-	unlinked := slices.ContainsFunc(c.removes[e.Name], func(r event) bool {
-		return !r.End.Before(e.Start) && !r.Start.After(e.End)
-	})
-	if !unlinked {
-		c.find("%s: %s was listed in current after %v and missing at %v, and nobody unlinked it", e.Who, e.Name, e.Start, e.End)
+// checkUnread allows a listed name to be missing when it was unlinked through
+// the mount between the listing and the open, and to be half a file when it was
+// also written anew: until it is committed the new file resolves by name. What
+// others remove resolves for longer than a reader takes.
+func (c *checker) checkUnread(e event) {
+	meanwhile := func(other event) bool { return !other.End.Before(e.Start) && !other.Start.After(e.End) }
+	allowed := slices.ContainsFunc(c.removes[e.Name], meanwhile)
+	if e.Op == opPartial {
+		allowed = allowed && slices.ContainsFunc(c.fresh[e.Name], meanwhile)
+	}
+	if !allowed {
+		c.find("%s: %s was listed in current after %v and %s at %v, and nobody unlinked it then: %s", e.Who, e.Name,
+			e.Start.Format(clock), e.Op, e.End.Format(clock), e.Text)
 	}
 }

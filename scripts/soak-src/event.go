@@ -17,6 +17,7 @@ const (
 	opRefused = "refused" // was refused a file that is not one, as it should be
 	opSample  = "sample"  // saw Version with the fingerprint Print
 	opMissing = "missing" // listed Name in current/ and could not open it: it was not there
+	opPartial = "partial" // listed Name in current/ and read what is not a whole file: Text
 	opRead    = "read"    // read Count files in current/
 	opFinding = "finding" // saw what must not be: Text
 )

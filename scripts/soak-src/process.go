@@ -14,6 +14,8 @@ type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // of Wait, after done
+	// reported is set when an end in the middle was reported.
+	reported bool
 }
 
 func startProcess(command string, args ...string) (*process, error) {

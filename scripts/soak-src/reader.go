@@ -79,8 +79,9 @@ func (a *actor) readVersion(v int64) {
 	a.log.write(event{Op: opSample, Version: v, Print: print.String(), Count: int(print.files)})
 }
 
-// readCurrent reads some files of a partition of current/. A file that was
-// unlinked since the listing is not there; the checker looks whether it was.
+// readCurrent reads some files of a partition of current/. A name that was
+// unlinked since the listing is missing, or means a file that is being written;
+// the checker looks whether it was.
 func (a *actor) readCurrent(dir string) {
 	listed := time.Now()
 	entries, err := os.ReadDir(a.current(dir))
@@ -99,7 +100,7 @@ func (a *actor) readCurrent(dir string) {
 		case errors.Is(err, fs.ErrNotExist):
 			a.log.write(event{Op: opMissing, Name: name, Start: listed})
 		case err != nil:
-			a.find("reading %s of current: %v", name, err)
+			a.log.write(event{Op: opPartial, Name: name, Start: listed, Text: err.Error()})
 		default:
 			read++
 		}

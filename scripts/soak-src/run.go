@@ -141,7 +141,8 @@ func (s *soak) watch(ctx context.Context, c *checker) ([]sighting, error) {
 
 func (s *soak) checkProcesses(c *checker) {
 	for _, p := range append(s.actors, s.mount) {
-		if p.ended() {
+		if p.ended() && !p.reported {
+			p.reported = true
 			c.find("%s ended in the middle: %v", p.cmd.Args, p.err)
 		}
 	}
@@ -151,7 +152,7 @@ func (s *soak) checkProcesses(c *checker) {
 // is left.
 func (s *soak) end(c *checker) error {
 	for _, p := range s.actors {
-		if err := p.stop(time.Minute); err != nil {
+		if err := p.stop(time.Minute); err != nil && !p.reported {
 			c.find("%s: %v", p.cmd.Args, err)
 		}
 	}
