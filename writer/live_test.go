@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,38 @@ func TestUncommittedNamesResolveAndAreNotListed(t *testing.T) {
 	k.run(t, "rename _temporary/0/c.parquet c.parquet; rmdir _temporary/0; rmdir _temporary; !noent stat _temporary")
 	if got := listing(t, l, ""); got != "a.parquet c.parquet" {
 		t.Errorf("listing is %q", got)
+	}
+}
+
+// TestListingSeesWhatIsCommittedMeanwhile changes files while a listing is under
+// way, before it comes to them.
+func TestListingSeesWhatIsCommittedMeanwhile(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		put(t, l, name+".parquet", "A")
+	}
+	next, stop := iter.Pull2(l.List(context.Background(), "", ""))
+	defer stop()
+	if e, err, _ := next(); err != nil || e.Name != "a.parquet" {
+		t.Fatalf("the first entry is %q, %v", e.Name, err)
+	}
+	k := newKernel(l, 1)
+	k.run(t, "unlink b.parquet")
+	if err := l.SyncDir(context.Background(), ""); err != nil {
+		t.Fatal(err)
+	}
+	k.run(t, "!noent stat b.parquet") // the tree shows the version
+	put(t, l, "c.parquet", "B")       // and does not show this one
+	var rest []string
+	for e, err, ok := next(); ok; e, err, ok = next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest = append(rest, e.Name)
+	}
+	if got := strings.Join(rest, " "); got != "c.parquet d.parquet" {
+		t.Errorf("then come %q", got)
 	}
 }
 

@@ -197,8 +197,8 @@ func (l *Live) List(ctx context.Context, dir, after string) iter.Seq2[Entry, err
 				}
 				own = own[1:]
 			}
-			n, shown := l.committedEntry(p, e)
-			if shown && !yield(n, nil) {
+			n, shown, err := l.entryNow(ctx, v, p, e)
+			if (shown || err != nil) && !yield(n, err) || err != nil {
 				return
 			}
 		}
@@ -208,6 +208,36 @@ func (l *Live) List(ctx context.Context, dir, after string) iter.Seq2[Entry, err
 			}
 		}
 	}
+}
+
+// entryNow is what an entry found in v is by now: this mount may have replaced
+// or removed the file since the listing began.
+func (l *Live) entryNow(ctx context.Context, v view, p place, e snapshot.DirEntry) (Entry, bool, error) {
+	for {
+		n, shown := l.committedEntry(p, e)
+		if e.File == nil || l.shows(v) {
+			return n, shown, nil
+		}
+		var err error
+		if v, err = l.view(ctx); err != nil {
+			return Entry{}, false, err
+		}
+		e, err = v.Lookup(ctx, p.dir, e.Name)
+		if errors.Is(err, snapshot.ErrNotExist) {
+			return Entry{}, false, nil
+		}
+		if err != nil {
+			return Entry{}, false, err
+		}
+	}
+}
+
+// shows reports whether v is what the tree shows, and all that this mount has
+// committed.
+func (l *Live) shows(v view) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now.Version() == v.Version() && l.behind <= v.Version()
 }
 
 // committedEntry is the entry of a committed file or directory, unless it was
