@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const testTable = "/tables/t"
@@ -225,6 +227,7 @@ func eachDamage(t *testing.T, whole *Cache, test func(t *testing.T, name string,
 			{"one byte long", func(file string) error { return appendTo(file, "x") }},
 			{"zeros at the end", func(file string) error { return os.Truncate(file, size+4096) }},
 			{"a directory", func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) }},
+			{"a pipe", func(file string) error { return errors.Join(os.Remove(file), unix.Mkfifo(file, 0o600)) }},
 			{"a link", func(file string) error {
 				return errors.Join(os.Remove(file), os.Symlink("/dev/zero", file))
 			}},
@@ -265,7 +268,7 @@ func flip(file string, at int64) error {
 }
 
 func TestDamageNeverGivesAWrongAnswer(t *testing.T) {
-	tr := newTruth(t, 1800, 6)
+	tr := newTruth(t, 1100, 6)
 	whole := testCache(t)
 	tr.keep(t, whole)
 	if n := tr.check(t, whole); n != len(tr.versions) {
@@ -289,7 +292,7 @@ func TestDamageNeverGivesAWrongAnswer(t *testing.T) {
 }
 
 func TestDamageWhileOpenNeverGivesAWrongAnswer(t *testing.T) {
-	tr := newTruth(t, 1800, 6)
+	tr := newTruth(t, 1100, 6)
 	whole := testCache(t)
 	tr.keep(t, whole)
 	eachDamage(t, whole, func(t *testing.T, name string, damage func(string) error) {
@@ -363,6 +366,22 @@ func TestForeignThingsInTheCache(t *testing.T) {
 		"a directory for the lock": {true, func(c *Cache) error {
 			lock := filepath.Join(tableDir(c), "0", lockFile)
 			return errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700))
+		}},
+		"a link for the slot": {false, func(c *Cache) error {
+			slot := filepath.Join(tableDir(c), "0")
+			return errors.Join(os.RemoveAll(slot), os.Symlink("/no/such", slot))
+		}},
+		"a link for the lock": {true, func(c *Cache) error {
+			lock := filepath.Join(tableDir(c), "0", lockFile)
+			return errors.Join(os.Remove(lock), os.Symlink("/dev/null", lock))
+		}},
+		"a pipe for the lock": {true, func(c *Cache) error {
+			lock := filepath.Join(tableDir(c), "0", lockFile)
+			return errors.Join(os.Remove(lock), unix.Mkfifo(lock, 0o600))
+		}},
+		"a pipe for the name of the table": {false, func(c *Cache) error {
+			name := filepath.Join(tableDir(c), tableFile)
+			return errors.Join(os.Remove(name), unix.Mkfifo(name, 0o600))
 		}},
 		"a file for the cache": {false, func(c *Cache) error {
 			return errors.Join(os.RemoveAll(c.options.Dir), os.WriteFile(c.options.Dir, nil, 0o600))

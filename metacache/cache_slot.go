@@ -32,13 +32,15 @@ var errLocked = errors.New("in use by another process")
 
 // lockSlot makes a slot this process's own. errLocked if it is another's.
 func lockSlot(dir string) (*slot, error) {
-	for {
+	// Others may clear the slot at any time, but not always.
+	const tries = 100
+	for range tries {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
 		f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // as below
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -51,8 +53,8 @@ func lockSlot(dir string) (*slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Somebody cleared the slot meanwhile.
 	}
+	return nil, fmt.Errorf("%s cannot be locked", dir)
 }
 
 // lockOpened locks an open lock file; false if its name means another one now.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 )
 
 // diskFormat is the version of everything on disk. A run of another one is
@@ -128,9 +129,27 @@ func parseSeal(name string) (*seal, error) {
 	return s, nil
 }
 
-// readLimited reads a regular file that is not too large.
+// openRegular opens a file that has to be a regular one: to open a pipe would
+// wait for its other end.
+func openRegular(name string, mode int) (*os.File, error) {
+	f, err := os.OpenFile(name, mode|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readLimited reads a file that is not too large.
 func readLimited(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := openRegular(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +187,7 @@ func (s *seal) verify(ctx context.Context, dir string) error {
 }
 
 func (p sealedFile) verify(dir string, buf []byte) error {
-	f, err := os.Open(filepath.Join(dir, p.Name))
+	f, err := openRegular(filepath.Join(dir, p.Name), os.O_RDONLY)
 	if err != nil {
 		return damaged(err, "a file cannot be opened")
 	}

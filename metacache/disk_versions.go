@@ -47,7 +47,7 @@ func openVersions(name string, s *seal, appendable bool) (*versionLog, []keptVer
 	if appendable {
 		mode = os.O_RDWR
 	}
-	f, err := os.OpenFile(name, mode, 0)
+	f, err := openRegular(name, mode)
 	if err != nil {
 		return nil, nil, damaged(err, "the versions cannot be opened")
 	}
