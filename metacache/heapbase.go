@@ -189,7 +189,19 @@ type ownIDs struct {
 
 // setIDs gives each slot its ID.
 func (h *heapBase) setIDs(ids []FileID) {
-	o := &ownIDs{slots: slices.Clone(h.order)}
+	type slotID struct {
+		id   FileID
+		slot uint32
+	}
+	byID := make([]slotID, len(h.order))
+	for i, slot := range h.order {
+		byID[i] = slotID{ids[slot], slot}
+	}
+	slices.SortFunc(byID, func(a, b slotID) int { return cmp.Compare(a.id, b.id) })
+	o := &ownIDs{slots: make([]uint32, len(byID))}
+	for i := range byID {
+		o.slots[i] = byID[i].slot
+	}
 	numbers := make([]uint64, 0, chunkFiles)
 	for some := range slices.Chunk(ids, chunkFiles) {
 		numbers = numbers[:0]
@@ -198,7 +210,6 @@ func (h *heapBase) setIDs(ids []FileID) {
 		}
 		o.bySlot = append(o.bySlot, pack(numbers))
 	}
-	slices.SortFunc(o.slots, func(a, b uint32) int { return cmp.Compare(ids[a], ids[b]) })
 	h.own = o
 	h.weigh()
 }

@@ -76,7 +76,7 @@ func (x *Runs) Load(ctx context.Context, v int64, note []byte, files iter.Seq2[F
 	if x.covers(v) {
 		return nil
 	}
-	lastID, err := x.assignIDs(ctx, b)
+	lastID, err := x.assignIDs(ctx, b, v)
 	if err != nil {
 		return err
 	}
@@ -104,42 +104,6 @@ func build(ctx context.Context, b *heapBuilder, files iter.Seq2[File, error]) (*
 		return nil, err
 	}
 	return b.finish(ctx)
-}
-
-// assignIDs gives the files of a new base the IDs that they have in other
-// runs, and new ones to the others. It returns the last ID. The caller holds
-// writing.
-func (x *Runs) assignIDs(ctx context.Context, b *heapBase) (last FileID, err error) {
-	last = x.LastID()
-	var ids []FileID
-	for _, v := range x.views(nil) {
-		defer v.release()
-		err := v.identities(ctx, func(f *File) {
-			slot, ok := b.paths.find(f.Path, b.path)
-			if !ok || b.dv(slot) != f.DV {
-				return
-			}
-			if ids == nil {
-				ids = make([]FileID, b.slots)
-			}
-			ids[slot] = f.ID
-		})
-		if err := x.failed(ctx, v, err); err != nil && ctx.Err() != nil {
-			return 0, err
-		}
-	}
-	if ids == nil {
-		b.firstID = last + 1
-		return last + FileID(b.count()), nil
-	}
-	for _, slot := range b.order {
-		if ids[slot] == 0 {
-			last++
-			ids[slot] = last
-		}
-	}
-	b.setIDs(ids)
-	return last, nil
 }
 
 // insert makes a run of a base, for version v. The caller holds writing.
