@@ -20,14 +20,15 @@ type checker struct {
 	ended   map[int64]event
 	refused []event
 	// unread are the names that were listed in current/ and could not be read.
-	unread []event
-	// samples and reads are counted for the report.
-	samples, reads int
+	unread   []event
+	listings listings
+	// samples, listed and reads are counted for the report.
+	samples, listed, reads int
 }
 
 func newChecker(table, events string) *checker {
 	return &checker{events: eventReader{events, map[string]int64{}}, log: newReplay(table),
-		adds: map[int64]event{}, ended: map[int64]event{}, removes: map[string][]event{}, fresh: map[string][]event{}}
+		adds: map[int64]event{}, ended: map[int64]event{}, removes: map[string][]event{}, fresh: map[string][]event{}, listings: newListings()}
 }
 
 func (c *checker) find(format string, args ...any) {
@@ -48,15 +49,23 @@ func (c *checker) look() error {
 		c.find("%s", f)
 	}
 	c.log.findings = nil
+	var listed []event
 	for _, e := range events {
+		if e.Op == opListing {
+			listed = append(listed, e)
+			c.listed++
+			continue
+		}
 		c.take(e)
 	}
+	c.listings.check(c.find, listed)
 	return nil
 }
 
 func (c *checker) take(e event) {
 	switch e.Op {
 	case opAdd:
+		c.listings.change(e)
 		c.adds[e.File] = e
 		version, ok := c.log.added[e.File]
 		if !ok {
@@ -71,6 +80,7 @@ func (c *checker) take(e event) {
 			}
 		}
 	case opRemove:
+		c.listings.change(e)
 		c.ended[e.File] = e
 		c.removes[e.Name] = append(c.removes[e.Name], e)
 	case opRefused:
@@ -100,6 +110,7 @@ func (c *checker) finish() error {
 	if err := c.look(); err != nil {
 		return err
 	}
+	c.listings.check(c.find, nil)
 	for file, version := range c.log.added {
 		if _, ok := c.adds[file]; !ok {
 			c.find("version %d adds file %d, which nobody was told", version, file)

@@ -18,6 +18,7 @@ const (
 	opSample  = "sample"  // saw Version with the fingerprint Print
 	opMissing = "missing" // listed Name in current/ and could not open it: it was not there
 	opPartial = "partial" // listed Name in current/ and read what is not a whole file: Text
+	opListing = "listing" // found Names in the directory Name of current/
 	opRead    = "read"    // read Count files in current/
 	opFinding = "finding" // saw what must not be: Text
 )
@@ -28,6 +29,7 @@ type event struct {
 	Who     string    `json:"who"`
 	Op      string    `json:"op"`
 	Name    string    `json:"name,omitempty"`
+	Names   []string  `json:"names,omitempty"`
 	File    int64     `json:"file,omitempty"`
 	Old     int64     `json:"old,omitempty"`
 	Version int64     `json:"version,omitempty"`

@@ -92,6 +92,9 @@ func (a *actor) readCurrent(dir string) {
 		a.find("listing %s of current: %v", dir, err)
 		return
 	}
+	if a.random.IntN(4) == 0 {
+		a.reportListing(dir, entries, listed)
+	}
 	read := 0
 	for range min(10, len(entries)) {
 		name := filepath.Join(dir, entries[a.random.IntN(len(entries))].Name())
@@ -106,4 +109,12 @@ func (a *actor) readCurrent(dir string) {
 		}
 	}
 	a.log.write(event{Op: opRead, Name: dir, Count: read, Start: listed})
+}
+
+func (a *actor) reportListing(dir string, entries []os.DirEntry, listed time.Time) {
+	e := event{Op: opListing, Name: dir, Start: listed, End: time.Now()}
+	for _, entry := range entries {
+		e.Names = append(e.Names, entry.Name())
+	}
+	a.log.write(e)
 }

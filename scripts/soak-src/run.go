@@ -227,8 +227,8 @@ func (s *soak) summary(c *checker, seen []sighting) {
 			fmt.Println(v)
 		}
 	}
-	fmt.Printf("\n%d files added, %d removed, %d refused in %d commits; %d versions and %d files read and compared\n",
-		len(c.log.added), len(c.log.removed), len(c.refused), c.log.latest(), c.samples, c.reads)
+	fmt.Printf("\n%d files added, %d removed, %d refused in %d commits; %d versions, %d files and %d listings of current/ compared\n",
+		len(c.log.added), len(c.log.removed), len(c.refused), c.log.latest(), c.samples, c.reads, c.listed)
 	for i, f := range c.findings {
 		if i == 50 {
 			fmt.Printf("… and %d more\n", len(c.findings)-i)
