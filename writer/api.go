@@ -116,4 +116,7 @@ type TxnSpec struct {
 	Published []string
 	// UserMetadata goes into commitInfo.
 	UserMetadata string
+
+	// ready is the commit file, if it was made beforehand.
+	ready *readyCommit
 }

@@ -88,11 +88,10 @@ func (c *committer) land(ctx context.Context, t *txn) error {
 
 // attempt tries to create the commit file of t's version.
 func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
-	data, err := t.encode(c.now().UnixMilli(), c.opts.EngineInfo)
-	if err != nil {
-		return unknown, err
+	outcome, err := c.put(ctx, t)
+	if errors.Is(err, ErrInvalid) {
+		return unknown, err // it could not be encoded
 	}
-	outcome, err := c.log.Store().PutIfAbsent(ctx, snapshot.CommitName(t.version), data, t.spec.Published...)
 	if outcome == store.Won {
 		return landed, nil
 	}
@@ -104,6 +103,20 @@ func (c *committer) attempt(ctx context.Context, t *txn) (fate, error) {
 		c.logger.Warn("committed, but the storage reported an error", "version", t.version, "err", err)
 	}
 	return got, readErr
+}
+
+// put writes the commit file, or gives its name to the one that lies ready.
+func (c *committer) put(ctx context.Context, t *txn) (store.Outcome, error) {
+	name := snapshot.CommitName(t.version)
+	if ready := t.ready; ready != nil {
+		t.ready = nil
+		return ready.Place(ctx, name)
+	}
+	data, err := t.encode(c.now().UnixMilli(), c.opts.EngineInfo)
+	if err != nil {
+		return store.Unsure, err
+	}
+	return c.log.Store().PutIfAbsent(ctx, name, data, t.spec.Published...)
 }
 
 // whose reads the commit file of t's version back and compares its commit id:

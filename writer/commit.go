@@ -138,6 +138,9 @@ func (c *committer) single(ctx context.Context, spec *TxnSpec) (int64, error) {
 			return 0, err
 		}
 	}
+	if t := c.takeReady(spec, ev); t != nil && ctx.Err() == nil {
+		return c.complete(ctx, t)
+	}
 	t, err := c.prepare(ctx, spec, ev, c.log.Latest())
 	if err != nil {
 		return 0, err

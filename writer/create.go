@@ -270,6 +270,7 @@ func (l *Live) vanish(s *Staged, k key) {
 	}
 	s.mu.Unlock()
 	if drop {
+		s.dropEarly(context.Background())
 		l.area.drop(slot)
 	}
 }
@@ -306,6 +307,7 @@ func (l *Live) renew(ctx context.Context, s *Staged) error {
 // clear throws the bytes away. A file of its own is used again, for the disk
 // may be full of it.
 func (s *Staged) clear() error {
+	s.dropEarly(context.Background())
 	s.mu.Lock()
 	slot, file, reuse := s.slot, s.file, s.slot != "" && s.file != nil && !s.shared
 	s.mu.Unlock()

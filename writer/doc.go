@@ -28,6 +28,12 @@
 // by one. Nothing else shares. Who commits waits for durability alone: the tree
 // moves on to the new version when somebody next looks at it.
 //
+// The write that completes a file, if no other is being written, makes its append
+// ready: it publishes the bytes, and writes the commit file of the next version,
+// without a name yet. If file and table are the same when the file is closed, all
+// it takes is to give that its name; else it is thrown away, and the file goes the
+// usual way.
+//
 // A staged file is open until every byte of it was written and they are a
 // Parquet file that fits the table; then it is complete, checked and durable.
 // It is committed at the next flush, sync, rename or link under a data name,

@@ -83,6 +83,9 @@ func (s *memStore) Head(ctx context.Context, name string) (store.Info, error) {
 func (s *memStore) List(context.Context, string, string, string) iter.Seq2[store.Info, error] {
 	return func(func(store.Info, error) bool) {}
 }
+func (s *memStore) Draft(context.Context, string, []byte, ...string) (store.Draft, error) {
+	return nil, errors.ErrUnsupported
+}
 func (s *memStore) Put(context.Context, string, []byte) error       { return errors.ErrUnsupported }
 func (s *memStore) Publish(context.Context, *os.File, string) error { return errors.ErrUnsupported }
 func (s *memStore) Delete(context.Context, string) error            { return errors.ErrUnsupported }

@@ -20,6 +20,9 @@ type Live struct {
 	area    *area
 	callers *callers
 	ids     atomic.Uint64
+	// makeReady makes the commit file of a transaction beforehand; nil if that
+	// cannot be.
+	makeReady func(ctx context.Context, spec *TxnSpec) error
 
 	// syncing lets one caller at a time move to a newer version.
 	syncing sync.Mutex
@@ -62,7 +65,11 @@ type Live struct {
 
 // newLive makes the tree of a table, and takes over what dead mounts left.
 func newLive(ctx context.Context, w *Table) (*Live, error) {
-	return openLive(ctx, &tableBackend{w}, w.opts)
+	l, err := openLive(ctx, &tableBackend{w}, w.opts)
+	if err == nil {
+		l.makeReady = w.commits.makeReady
+	}
+	return l, err
 }
 
 func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {

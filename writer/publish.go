@@ -87,7 +87,8 @@ func (l *Live) commitAs(ctx context.Context, s *Staged, b binding) error {
 	}
 	removes, done := l.burst.carry(ours)
 	defer done()
-	p := &publication{live: l, s: s, b: b, removes: removes}
+	p, ended := s.publicationFor(ctx, b, removes)
+	defer ended()
 	version, err := l.commitChange(ctx, func(v view) (*TxnSpec, error) { return p.build(ctx, v) })
 	if err == nil {
 		object := p.object
@@ -114,15 +115,25 @@ type publication struct {
 	// object and addPath are set once the bytes are published.
 	object, addPath string
 	modified        int64
+	// early is the append that lies ready, if it was this one.
+	early *early
 }
 
 // build makes the transaction for a version: the file checked against its
 // schema, and what it replaces still there.
 func (p *publication) build(ctx context.Context, v view) (*TxnSpec, error) {
+	if p.early != nil && p.early.suits(v) {
+		return p.early.spec, p.live.area.check(p.slot())
+	}
 	verdict, err := p.recheck(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	return p.assemble(ctx, v, verdict)
+}
+
+// assemble publishes the bytes and makes the transaction.
+func (p *publication) assemble(ctx context.Context, v view, verdict *verdict) (*TxnSpec, error) {
 	if err := p.publish(ctx, v, verdict); err != nil {
 		return nil, err
 	}
@@ -215,9 +226,7 @@ func sameMetadata(a, b *action.Metadata) bool {
 // first, so that a killed mount leaves no file behind. The bytes are durable;
 // that the name is too before the commit is what TxnSpec.Published asks for.
 func (p *publication) publish(ctx context.Context, v view, verdict *verdict) error {
-	p.s.mu.Lock()
-	slot := p.s.slot
-	p.s.mu.Unlock()
+	slot := p.slot()
 	if p.modified != 0 {
 		return p.live.area.check(slot)
 	}
@@ -237,6 +246,12 @@ func (p *publication) publish(ctx context.Context, v view, verdict *verdict) err
 		}
 		return err
 	})
+}
+
+func (p *publication) slot() slot {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	return p.s.slot
 }
 
 // add is the action that puts the file into the table under its name.
@@ -264,14 +279,21 @@ func (p *publication) undo(ctx context.Context, cause error) {
 		p.s.mu.Unlock()
 		return
 	}
+	if p.takeBack(ctx) {
+		p.live.record(p.s)
+	}
+}
+
+// takeBack takes the data file back and reports whether it is gone.
+func (p *publication) takeBack(ctx context.Context) bool {
 	if p.object == "" {
-		return
+		return false
 	}
 	if err := p.live.back.Unpublish(ctx, p.object); err != nil {
 		p.live.opts.Report("unpublish", p.object, err)
-		return // the note on disk still knows of the file
+		return false // the note on disk still knows of the file
 	}
-	p.live.record(p.s)
+	return true
 }
 
 // sealUnchanged ends a replacement by the same bytes: the committed file is

@@ -16,6 +16,7 @@ import (
 // It returns the reason, which the file repeats from now on. Open handles can
 // still read it.
 func (l *Live) refuse(s *Staged, cause error) error {
+	s.dropEarly(context.Background())
 	b := s.binding()
 	s.mu.Lock()
 	slot := s.slot
@@ -77,6 +78,7 @@ func rejectionOf(k key, cause error) rejection {
 func (s *Staged) giveUp() error {
 	s.op.Lock()
 	defer s.op.Unlock()
+	s.dropEarly(context.Background())
 	b := s.binding()
 	s.mu.Lock()
 	st, slot, idle := s.state, s.slot, s.size == 0 || !s.touched

@@ -107,6 +107,7 @@ func (l *Live) renameStaged(ctx context.Context, s *Staged, m move, noReplace bo
 	if err := l.renamable(s, m); err != nil {
 		return err
 	}
+	s.dropEarly(ctx)
 	target, err := l.moveTarget(ctx, m, noReplace)
 	if err != nil || target.Staged == s {
 		return err
@@ -295,6 +296,7 @@ func (l *Live) linkStaged(ctx context.Context, s *Staged, b binding) error {
 	case statePoisoned, stateUnsure:
 		return result
 	}
+	s.dropEarly(ctx)
 	if b.commits() {
 		committed, err := l.commitMoved(ctx, s, b)
 		if err == nil && !committed {

@@ -58,6 +58,8 @@ type Staged struct {
 	verdict *verdict
 	result  error
 	retry   bool
+	// early is its append, made ready before it is closed.
+	early *early
 	// What a sealed file has become: its add.path, how to open it, and in
 	// which version.
 	addPath  string
@@ -184,6 +186,7 @@ func (s *Staged) CloseHandle(write bool) {
 	s.mu.Unlock()
 	if last {
 		s.op.Lock()
+		s.dropEarly(context.Background())
 		s.live.abandon(s)
 		s.op.Unlock()
 	}

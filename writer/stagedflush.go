@@ -101,7 +101,9 @@ func (s *Staged) settleIfWhole(ctx context.Context) error {
 	if !b.commits() {
 		return nil
 	}
-	_, err := s.settle(ctx, b)
+	_, err := s.settleBeside(ctx, b, func(v *verdict) {
+		s.live.makeEarly(context.WithoutCancel(ctx), s, b, v)
+	})
 	if isRefusal(err) {
 		return s.live.refuse(s, err)
 	}
@@ -111,6 +113,12 @@ func (s *Staged) settleIfWhole(ctx context.Context) error {
 // settle finds out whether the file is complete and fits where b says, and
 // makes it durable if it is; op is held. A refusal changes nothing here.
 func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err error) {
+	return s.settleBeside(ctx, b, nil)
+}
+
+// settleBeside is settle, and calls beside, if it is given, for a file that fits
+// while that is made durable.
+func (s *Staged) settleBeside(ctx context.Context, b binding, beside func(*verdict)) (complete bool, err error) {
 	s.mu.Lock()
 	st, whole, size := s.state, s.written.covers(s.size), s.size
 	if st == stateComplete && s.verdict.at == b.place.dir {
@@ -134,7 +142,8 @@ func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err erro
 		if err != nil {
 			return err
 		}
-		if err := s.file.Sync(); err != nil {
+		if err := s.syncBeside(v, beside); err != nil {
+			s.dropEarly(ctx)
 			return s.poison(err)
 		}
 		return nil
@@ -152,6 +161,16 @@ func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err erro
 		s.state = stateComplete
 	}
 	return true, nil
+}
+
+func (s *Staged) syncBeside(v *verdict, beside func(*verdict)) error {
+	if beside == nil {
+		return s.file.Sync()
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- s.file.Sync() }()
+	beside(v)
+	return <-synced
 }
 
 // isRefusal reports whether the error is about the file, not about the way to

@@ -37,6 +37,7 @@ func (s *Staged) WriteAt(ctx context.Context, p []byte, off int64) (int, error) 
 
 // store writes p and checks the file if p may have completed it; op is held.
 func (s *Staged) store(ctx context.Context, p []byte, off int64) (int, error) {
+	s.dropEarly(ctx)
 	s.mu.Lock()
 	size := s.size
 	s.mu.Unlock()
@@ -85,6 +86,7 @@ func (s *Staged) Truncate(ctx context.Context, size int64) error {
 	if err := s.changeable(); err != nil {
 		return err
 	}
+	s.dropEarly(ctx)
 	return s.use(ctx, func() error {
 		if err := s.own(ctx, min(size, old)); err != nil {
 			return s.poison(err)
@@ -109,6 +111,7 @@ func (s *Staged) Allocate(ctx context.Context, off, length int64, keepSize bool)
 	if err := s.changeable(); err != nil {
 		return err
 	}
+	s.dropEarly(ctx)
 	s.mu.Lock()
 	size := s.size
 	s.mu.Unlock()

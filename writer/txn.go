@@ -5,6 +5,7 @@ import (
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/google/uuid"
 )
@@ -89,8 +90,9 @@ type txn struct {
 	floor   int64
 	// adds, removes and reads map canonical paths to logged ones.
 	adds, removes, reads map[string]string
-	// info is the commitInfo of the last attempt.
-	info *action.CommitInfo
+	// info is the commitInfo of the last attempt, or of the one that lies ready.
+	info  *action.CommitInfo
+	ready store.Draft
 }
 
 // newTxn checks the transaction against the rules that one commit must keep

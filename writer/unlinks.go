@@ -169,6 +169,13 @@ func (b *burst) quiet() {
 	_ = b.flush(context.Background(), func(u unlinked) bool { return !busy[u.process] })
 }
 
+// any reports whether unlinks wait.
+func (b *burst) any() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting) > 0
+}
+
 func (b *burst) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

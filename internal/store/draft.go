@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -8,7 +9,62 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/deltafs/deltafs/internal/fault"
 )
+
+// localDraft is a draft that is placed later. It keeps its directory open.
+type localDraft struct {
+	store *Local
+	*draft
+}
+
+// Draft implements Store where a file without a name can be made: with one, the
+// log would show what may never come to be.
+func (l *Local) Draft(ctx context.Context, name string, data []byte, prior ...string) (Draft, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	d, _, err := l.openParent(name, true)
+	if err != nil {
+		return nil, l.fail("cannot create", name, err)
+	}
+	dr, err := l.draftAfter(prior, func() (*draft, error) {
+		f, err := l.calls.openUnnamed(d)
+		if err != nil {
+			return nil, err
+		}
+		return (&draft{d: d, file: f}).fill(writeAll(data))
+	})
+	if err != nil {
+		d.close()
+		return nil, l.fail("cannot create", name, err)
+	}
+	return &localDraft{l, dr}, nil
+}
+
+// Place implements Draft. The directory may have been replaced since.
+func (p *localDraft) Place(ctx context.Context, name string) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Unsure, err
+	}
+	d, base, err := p.store.openParent(name, false)
+	if err != nil {
+		return Unsure, p.store.fail("cannot create", name, err)
+	}
+	defer d.close()
+	if !d.is(p.d) {
+		return Unsure, fault.New(ErrNotExist, "the directory was replaced by another").InFile(name)
+	}
+	outcome, err := p.store.placeDurably(p.draft, base)
+	return outcome, p.store.fail("cannot create", name, err)
+}
+
+// Discard implements Draft.
+func (p *localDraft) Discard() {
+	p.draft.discard()
+	p.d.close()
+}
 
 // draft is a durable file in d that waits for its name. Where the file system
 // can, it has none until then, so that a process that is killed leaves nothing

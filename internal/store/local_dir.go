@@ -63,6 +63,19 @@ func (d *directory) close() {
 	d.Root.Close()
 }
 
+// is reports whether two are the same directory.
+func (d *directory) is(other *directory) bool {
+	if d == other {
+		return true
+	}
+	a, err := d.file.Stat()
+	if err != nil {
+		return false
+	}
+	b, err := other.file.Stat()
+	return err == nil && os.SameFile(a, b)
+}
+
 // openDir opens a directory that is worked in, making it if wanted, and keeps it
 // open.
 func (l *Local) openDir(name string, create bool) (*directory, error) {

@@ -13,9 +13,8 @@ import (
 
 // PutIfAbsent implements Store: the data is written to a draft beside the
 // name, made durable, and linked to the name, which the file system does at
-// most once. Draft and prior names are made durable side by side, which a
-// journal does in one go. Missing directories are made. An error before the
-// link is Unsure too; reading back then finds nothing.
+// most once. Missing directories are made. An error before the link is Unsure
+// too; reading back then finds nothing.
 func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Unsure, err
@@ -25,26 +24,46 @@ func (l *Local) PutIfAbsent(ctx context.Context, name string, data []byte, prior
 		return Unsure, l.fail("cannot create", name, err)
 	}
 	defer d.close()
-	settled := make(chan error, 1)
-	if len(prior) > 0 {
-		go func() { settled <- l.settle(prior) }()
-	} else {
-		settled <- nil
-	}
-	dr, err := l.draft(d, writeAll(data))
-	if err = errors.Join(err, <-settled); dr != nil {
-		defer dr.discard()
-	}
+	dr, err := l.draftAfter(prior, func() (*draft, error) { return l.draft(d, writeAll(data)) })
 	if err != nil {
 		return Unsure, l.fail("cannot create", name, err)
 	}
+	defer dr.discard()
+	outcome, err := l.placeDurably(dr, base)
+	return outcome, l.fail("cannot create", name, err)
+}
+
+// draftAfter makes a draft, and prior names durable. It does so side by side,
+// which a journal does in one go.
+func (l *Local) draftAfter(prior []string, write func() (*draft, error)) (*draft, error) {
+	if len(prior) == 0 {
+		return write()
+	}
+	settled := newResult(func() error { return l.settle(prior) })
+	dr, err := write()
+	if err = errors.Join(err, <-settled); err != nil && dr != nil {
+		dr.discard()
+		dr = nil
+	}
+	return dr, err
+}
+
+// newResult calls fn and sends what it returns.
+func newResult(fn func() error) <-chan error {
+	out := make(chan error, 1)
+	go func() { out <- fn() }()
+	return out
+}
+
+// placeDurably gives a draft its name.
+func (l *Local) placeDurably(dr *draft, base string) (Outcome, error) {
 	outcome, err := l.place(dr, base)
 	if outcome == Won {
-		if err = l.calls.syncDir(d.file); err != nil {
+		if err = l.calls.syncDir(dr.d.file); err != nil {
 			outcome = Unsure
 		}
 	}
-	return outcome, l.fail("cannot create", name, err)
+	return outcome, err
 }
 
 // Put implements Store, by renaming a durable temporary file over the name.

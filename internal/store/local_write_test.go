@@ -172,6 +172,68 @@ func TestDraftHasNoNameWhileItWaits(t *testing.T) {
 	put(t, l, "f", "x", Won)
 }
 
+func TestDraftIsPlacedOnceAndWhole(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "log/0", "zero")
+	one, err := l.Draft(t.Context(), "log/1", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := l.Draft(t.Context(), "log/1", []byte("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dirNames(t, filepath.Join(dir, "log")); !slices.Equal(got, []string{"0"}) {
+		t.Errorf("drafts are visible: %q", got)
+	}
+	if outcome, err := one.Place(t.Context(), "log/1"); outcome != Won || err != nil {
+		t.Errorf("%v, %v", outcome, err)
+	}
+	if outcome, err := other.Place(t.Context(), "log/1"); outcome != Lost || err != nil {
+		t.Errorf("the second: %v, %v", outcome, err)
+	}
+	one.Discard()
+	other.Discard()
+	if got := read(t, l, "log/1"); got != "one" {
+		t.Errorf("got %q", got)
+	}
+	if got := dirNames(t, filepath.Join(dir, "log")); !slices.Equal(got, []string{"0", "1"}) {
+		t.Errorf("left: %q", got)
+	}
+}
+
+func TestDraftOfAReplacedDirectoryIsNotPlaced(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "log/0", "zero")
+	d, err := l.Draft(t.Context(), "log/1", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Discard()
+	if err := os.Rename(filepath.Join(dir, "log"), filepath.Join(dir, "old")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "log/0", "another zero")
+	if outcome, err := d.Place(t.Context(), "log/1"); outcome != Unsure || !errors.Is(err, ErrNotExist) {
+		t.Errorf("%v, %v", outcome, err)
+	}
+	for _, name := range []string{"log", "old"} {
+		if got := dirNames(t, filepath.Join(dir, name)); !slices.Equal(got, []string{"0"}) {
+			t.Errorf("%s holds %q", name, got)
+		}
+	}
+}
+
+func TestThereIsNoDraftWithoutUnnamedFiles(t *testing.T) {
+	l, dir := open(t)
+	write(t, dir, "log/0", "zero")
+	nameDrafts(l)
+	if _, err := l.Draft(t.Context(), "log/1", []byte("one")); !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Errorf("got %v", err)
+	}
+	checkNoTemp(t, filepath.Join(dir, "log"))
+}
+
 func TestPutIfAbsentIsUnsureWhenTheNameIsNotDurable(t *testing.T) {
 	l, _ := open(t)
 	l.calls.syncDir = func(*os.File) error { return unix.EIO }

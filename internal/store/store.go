@@ -65,6 +65,15 @@ type Object interface {
 	File() *os.File
 }
 
+// Draft is an object that waits for its name.
+type Draft interface {
+	// Place gives it the name and answers as PutIfAbsent does. It is called once.
+	Place(ctx context.Context, name string) (Outcome, error)
+	// Discard must be called when the draft is not needed any more, placed or
+	// not. A process that is killed leaves nothing of it.
+	Discard()
+}
+
 // Store is the storage of one table.
 type Store interface {
 	// Root names the storage for messages and as an identity: an absolute
@@ -86,6 +95,9 @@ type Store interface {
 	// answers true) promises that a write which has left no object by now
 	// never will.
 	PutIfAbsent(ctx context.Context, name string, data []byte, prior ...string) (Outcome, error)
+	// Draft does what PutIfAbsent does before the name comes into being, for a
+	// name in the same place. Not every storage can.
+	Draft(ctx context.Context, name string, data []byte, prior ...string) (Draft, error)
 	// Put creates or replaces the object at once.
 	Put(ctx context.Context, name string, data []byte) error
 	// Publish makes the local staged file, whose bytes are durable, an object
