@@ -30,6 +30,12 @@ type Reader struct {
 	// MaxLine is the longest line accepted, in bytes; NewReader sets
 	// DefaultMaxLine.
 	MaxLine int
+	// Brief leaves out what listing a table does not need, which is much
+	// faster. It may make an Add without Stats, BaseRowID,
+	// DefaultRowCommitVersion and ClusteringProvider, and a Remove with nothing
+	// but Path, DataChange and DeletionVector. Lines that Decode refuses are
+	// refused all the same.
+	Brief bool
 
 	in   *bufio.Reader
 	long []byte
@@ -54,7 +60,11 @@ func (r *Reader) Next() (Action, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		a, err := Decode(line)
+		decode := Decode
+		if r.Brief {
+			decode = decodeBrief
+		}
+		a, err := decode(line)
 		if err != nil {
 			return nil, &LineError{Line: r.line, Err: err}
 		}
