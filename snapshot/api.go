@@ -106,7 +106,9 @@ type File struct {
 	// DV is the id of the deletion vector, "" without one.
 	DV string
 
+	// origin is where in the log the add is, logged the size that it states.
 	origin origin
+	logged int64
 }
 
 // FileAdd is a file with its add action.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -13,19 +14,72 @@ type Cache interface {
 	Open(ctx context.Context, root string) (metacache.Index, error)
 }
 
-// openIndex opens the index of the table's files: a cache that fails costs
-// time and nothing else.
-func (t *Table) openIndex(ctx context.Context) (metacache.Index, error) {
+// discard deletes what a cache has of the table, which is not the one of the
+// log at hand. The index goes on to answer for what it has open.
+func (t *Table) discard(index metacache.Index) {
+	d, ok := index.(metacache.Discarder)
+	if !ok {
+		return
+	}
+	if err := d.Discard(); err != nil {
+		t.log.Warn("the cache of another table stays", "op", "load", "table", t.name, "err", err)
+	}
+}
+
+// newIndex opens the index of the table's files. A cache that does not open, or
+// is not of the log at hand, costs time and nothing else.
+func (n *incarnation) newIndex(ctx context.Context) (metacache.Index, error) {
+	t := n.table
 	if t.cache == nil {
 		return metacache.NewMemory(), nil
 	}
-	index, err := t.cache.Open(ctx, t.store.Root())
-	switch {
-	case err == nil:
-		return index, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	for range 2 {
+		index, err := t.cache.Open(ctx, t.store.Root())
+		if err != nil && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			t.log.Warn("the cache does not open", "op", "load", "table", t.name, "err", err)
+			break
+		}
+		if n.believes(ctx, index) {
+			return index, nil
+		}
+		t.log.Info("the cache is of another table", "op", "load", "table", t.name)
+		t.discard(index)
+		if err := index.Close(); err != nil {
+			t.log.Warn("the cache does not close", "op", "load", "table", t.name, "err", err)
+		}
 	}
-	t.log.Warn("the cache does not open", "op", "load", "table", t.name, "err", err)
 	return metacache.NewMemory(), nil
+}
+
+// believes reports whether an index that was opened is of the log at hand: of
+// the versions that it covers, the newest whose files the log still has must
+// have been read from these.
+func (n *incarnation) believes(ctx context.Context, index metacache.Index) bool {
+	l := n.log()
+	spans := index.Coverage()
+	if len(spans) == 0 {
+		return true
+	}
+	if spans[len(spans)-1].Last > l.latest {
+		return false // cleanup never takes the newest commit
+	}
+	for _, span := range slices.Backward(spans) {
+		for v := span.Last; v >= span.First && ctx.Err() == nil; v-- {
+			text, err := index.Note(ctx, v)
+			if err != nil {
+				continue
+			}
+			noted, err := decodeNote(text)
+			if err != nil {
+				return false
+			}
+			if same, there := l.holds(v, noted.Files); there {
+				return same
+			}
+		}
+	}
+	return false
 }

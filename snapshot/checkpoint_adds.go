@@ -75,6 +75,10 @@ type addColumns struct {
 	dataChange                                  *column
 	partitionValues, tags                       *mapColumn
 	vector                                      vectorColumns
+
+	// known are the maps of partition values by their spelling.
+	known map[string]map[string]*string
+	key   []byte
 }
 
 // vectorColumns are the columns of the adds' deletion vectors.
@@ -82,7 +86,8 @@ type vectorColumns struct{ kind, path, offset, size, cardinality *column }
 
 func newAddColumns(g *rowGroupColumns) *addColumns {
 	return &addColumns{
-		path: g.text("add", "path"), stats: g.text("add", "stats"),
+		known: map[string]map[string]*string{},
+		path:  g.text("add", "path"), stats: g.text("add", "stats"),
 		clusteringProvider: g.text("add", "clusteringProvider"),
 		size:               g.long("add", "size"), modified: g.long("add", "modificationTime"),
 		baseRowID: g.long("add", "baseRowId"), rowCommitVersion: g.long("add", "defaultRowCommitVersion"),
@@ -103,17 +108,38 @@ func (c *addColumns) read(s *rowScan) *action.Add {
 		return nil
 	}
 	add := &action.Add{
-		Path: value(path), PartitionValues: s.entries(c.partitionValues), Size: value(size),
+		Path: value(path), PartitionValues: c.sharedValues(s), Size: value(size),
 		ModificationTime: value(s.long(c.modified)), DataChange: s.flag(c.dataChange),
 		Stats: value(s.text(c.stats)), Tags: s.entries(c.tags),
 		DeletionVector: c.vector.read(s),
 		BaseRowID:      s.long(c.baseRowID), DefaultRowCommitVersion: s.long(c.rowCommitVersion),
 		ClusteringProvider: s.text(c.clusteringProvider),
 	}
-	if add.PartitionValues == nil {
-		add.PartitionValues = map[string]*string{}
-	}
 	return add
+}
+
+// sharedValues returns the partition values, a map for all adds that have the
+// same.
+func (c *addColumns) sharedValues(s *rowScan) map[string]*string {
+	m := c.partitionValues
+	if m == nil {
+		return map[string]*string{}
+	}
+	read := func() (entries, error) {
+		err := m.read(1)
+		if err != nil {
+			return entries{}, err
+		}
+		return m.row(0), nil
+	}
+	values := scan(s, m, read)
+	c.key = values.appendTo(c.key[:0])
+	out, ok := c.known[string(c.key)]
+	if !ok {
+		out = values.toMap()
+		c.known[string(c.key)] = out
+	}
+	return out
 }
 
 func (c *vectorColumns) read(s *rowScan) *action.DeletionVector {

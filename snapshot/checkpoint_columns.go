@@ -83,6 +83,16 @@ func (m *mapColumn) next() (map[string]*string, error) {
 // entries are those of one map, in borrowed memory. A null value is nil.
 type entries struct{ keys, values [][]byte }
 
+// add appends an entry, whose memory it borrows.
+func (e *entries) add(key string, value *string) {
+	e.keys = append(e.keys, bytesOf(key))
+	if value == nil {
+		e.values = append(e.values, nil)
+		return
+	}
+	e.values = append(e.values, bytesOf(*value))
+}
+
 // text returns the value of a key, "" when null or absent. It borrows memory.
 func (e entries) text(key string) (out string) {
 	for i, k := range e.keys {

@@ -242,31 +242,14 @@ func (b *fileBatch) vector(i int) string {
 	return borrowed(b.text[from:])
 }
 
+// bytesOf returns s as bytes that share its memory and must not be changed;
+// never nil.
+func bytesOf(s string) []byte {
+	if s == "" {
+		return []byte{}
+	}
+	return unsafe.Slice(unsafe.StringData(s), len(s))
+}
+
 // borrowed returns b as a string that shares its memory.
 func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// dirNames makes the directories of files, each once.
-type dirNames struct {
-	fields []Field
-	// known are the directories by the spelling of the partition values.
-	known map[string]string
-	key   []byte
-}
-
-func newDirNames(fields []Field) *dirNames {
-	return &dirNames{fields: fields, known: map[string]string{}}
-}
-
-// of returns the directory for partition values.
-func (d *dirNames) of(values entries) string {
-	if len(d.fields) == 0 {
-		return ""
-	}
-	d.key = values.appendTo(d.key[:0])
-	dir, ok := d.known[string(d.key)]
-	if !ok {
-		dir = PartitionDir(d.fields, values.toMap())
-		d.known[string(d.key)] = dir
-	}
-	return dir
-}

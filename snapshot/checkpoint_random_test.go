@@ -317,7 +317,7 @@ func checkListed(t *testing.T, c *checkpointFile, st store.Store, h *header, row
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := indexFile(row.Add.action(), from, h, st.Root())
+		f, err := indexFile(row.Add.action(), from, PartitionDir(h.shape.partitions, row.Add.PartitionValues), st.Root())
 		if err != nil {
 			t.Fatal(err)
 		}

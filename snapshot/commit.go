@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,12 +22,15 @@ func readActions(ctx context.Context, st store.Store, name string, visit func(ac
 		return err
 	}
 	defer object.Close()
-	return scanActions(ctx, object, visit)
+	return scanActions(newActionReader(ctx, object), visit)
 }
 
-func scanActions(ctx context.Context, object store.Object, visit func(action.Action) error) error {
-	in := &cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)}
-	for r := action.NewReader(in); ; {
+func newActionReader(ctx context.Context, object store.Object) *action.Reader {
+	return action.NewReader(&cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)})
+}
+
+func scanActions(r *action.Reader, visit func(action.Action) error) error {
+	for {
 		a, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -55,9 +59,9 @@ func (r *cancelReader) Read(p []byte) (int, error) {
 
 // readCommit reads the actions of one commit file. A line that does not parse
 // is ErrCorrupt; a file that vanished is store.ErrNotExist.
-func readCommit(ctx context.Context, object store.Object, v int64, visit func(action.Action) error) error {
+func readCommit(r *action.Reader, v int64, visit func(action.Action) error) error {
 	count := 0
-	err := scanActions(ctx, object, func(a action.Action) error {
+	err := scanActions(r, func(a action.Action) error {
 		count++
 		return visit(a)
 	})
@@ -74,18 +78,31 @@ func readCommit(ctx context.Context, object store.Object, v int64, visit func(ac
 	return err
 }
 
-// readCommit reads a commit file that was listed. One that was replaced since
+// openCommit opens a commit file that was listed. One that was replaced since
 // is refused, because it may belong to another table.
-func (n *incarnation) readCommit(ctx context.Context, v int64, visit func(action.Action) error) error {
+func (n *incarnation) openCommit(ctx context.Context, l *listing, v int64) (store.Object, error) {
 	object, err := n.table.store.Open(ctx, CommitName(v))
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if listed, ok := l.commit(v); !ok || listed.info.Identity != object.Info().Identity {
+		object.Close()
+		return nil, fault.Wrap(ErrCorrupt, errReplaced, "cannot replay the log").AtVersion(v).InFile(path.Base(CommitName(v)))
+	}
+	return object, nil
+}
+
+// readCommit reads the actions of a commit file that was listed, and returns
+// which one that is. Of adds and removes it reads what a listing needs.
+func (n *incarnation) readCommit(ctx context.Context, v int64, visit func(action.Action) error) (logFile, error) {
+	object, err := n.openCommit(ctx, n.log(), v)
+	if err != nil {
+		return logFile{}, err
 	}
 	defer object.Close()
-	if listed, ok := n.log().commit(v); !ok || listed.info.Identity != object.Info().Identity {
-		return fault.Wrap(ErrCorrupt, errReplaced, "cannot replay the log").AtVersion(v).InFile(path.Base(CommitName(v)))
-	}
-	return readCommit(ctx, object, v, visit)
+	r := newActionReader(ctx, object)
+	r.Brief = true
+	return logFile{CommitName(v), object.Info().Identity}, readCommit(r, v, visit)
 }
 
 // errReplaced: a commit file is not the one that was listed.
@@ -99,64 +116,98 @@ func failLog(err error, v int64) error {
 // change is what one commit does to the version before it.
 type change struct {
 	header *header
-	gone   []metacache.Gone
-	added  []metacache.File
+	// state is what it says of the header, and from is its commit file.
+	state []action.Action
+	from  []logFile
+	gone  []metacache.Gone
+	added []metacache.File
 }
 
 // readChange reads commit v on top of base, which is nil for version 0.
-func (n *incarnation) readChange(ctx context.Context, base *header, v int64) (*change, error) {
+func (r *fileReplay) readChange(ctx context.Context, base *header, v int64) (*change, error) {
+	c, sure, err := r.scanChange(ctx, base, v, nil)
+	if err != nil || sure {
+		return c, err
+	}
+	c, _, err = r.scanChange(ctx, base, v, c.header.shape)
+	return c, err
+}
+
+// scanChange reads a commit whose metadata has this shape; nil if that is not
+// known yet, as the order of actions in a commit means nothing. Then the result
+// is not sure if an add came before a metaData action that moves it.
+func (r *fileReplay) scanChange(ctx context.Context, base *header, v int64, known *shape) (c *change, sure bool, err error) {
 	b := newHeaderBuilder(base, v)
-	root := n.table.store.Root()
-	out := &change{}
-	var adds []*action.Add
-	if err := n.readCommit(ctx, v, func(a action.Action) error {
+	adds := addedFiles{replay: r, version: v, at: map[string]int{}}
+	c = &change{}
+	sure = true
+	file, err := r.readCommit(ctx, v, func(a action.Action) error {
 		switch a := a.(type) {
 		case *action.Add:
-			adds = append(adds, a)
+			s := cmp.Or(known, b.next.shape)
+			if s == nil {
+				sure = false
+				return nil
+			}
+			return adds.put(a, s)
 		case *action.Remove:
-			out.gone = append(out.gone, metacache.Gone{Path: CanonicalPath(a.Path, root), DV: a.DVID()})
-		default:
+			c.gone = append(c.gone, metacache.Gone{Path: CanonicalPath(a.Path, r.table.store.Root()), DV: a.DVID()})
+		case *action.Protocol, *action.Metadata, *action.Txn, *action.DomainMetadata:
+			c.state = append(c.state, a)
 			b.apply(a)
 		}
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	h, err := b.finish()
+	})
 	if err != nil {
-		return nil, failLog(err, v)
+		return nil, false, err
 	}
-	out.header = h
-	// Only now is the metadata known that names the partition columns: the
-	// order of actions in a commit means nothing.
-	out.added, err = indexFiles(adds, h, root)
-	return out, err
+	c.from = []logFile{file}
+	if c.header, err = b.finish(); err != nil {
+		return nil, false, failLog(err, v)
+	}
+	c.added = adds.files
+	return c, sure && adds.laidOutAs(c.header.shape), nil
 }
 
-// indexFiles makes index entries, the last one for each path.
-func indexFiles(adds []*action.Add, h *header, root string) ([]metacache.File, error) {
-	out := make([]metacache.File, 0, len(adds))
-	at := make(map[string]int, len(adds))
-	for _, add := range adds {
-		f, err := indexFile(add, fromCommit(h.version), h, root)
-		if err != nil {
-			return nil, err
-		}
-		if i, again := at[f.Path]; again {
-			out[i] = f
-			continue
-		}
-		at[f.Path] = len(out)
-		out = append(out, f)
-	}
-	return out, nil
+// addedFiles are the files that a commit adds, the last one for each path.
+type addedFiles struct {
+	replay  *fileReplay
+	version int64
+	files   []metacache.File
+	at      map[string]int
+	// shape is that of the file added last.
+	shape *shape
+	// mixed says that not all files have the same layout.
+	mixed bool
 }
 
-// indexFile makes the index entry of an add.
-func indexFile(add *action.Add, from origin, h *header, root string) (metacache.File, error) {
+func (l *addedFiles) put(add *action.Add, s *shape) error {
+	l.mixed = l.mixed || l.shape != nil && !l.shape.sameLayout(s)
+	l.shape = s
+	dir := l.replay.dirsOf(s).ofMap(add.PartitionValues)
+	f, err := indexFile(add, fromCommit(l.version), dir, l.replay.table.store.Root())
+	if err != nil {
+		return err
+	}
+	if i, again := l.at[f.Path]; again {
+		l.files[i] = f
+		return nil
+	}
+	l.at[f.Path] = len(l.files)
+	l.files = append(l.files, f)
+	return nil
+}
+
+// laidOutAs reports whether all files have the directories of this shape.
+func (l *addedFiles) laidOutAs(s *shape) bool {
+	return l.shape == nil || !l.mixed && l.shape.sameLayout(s)
+}
+
+// indexFile makes the index entry of an add that appears in dir.
+func indexFile(add *action.Add, from origin, dir, root string) (metacache.File, error) {
 	if add.Size < 0 {
 		return metacache.File{}, fault.New(ErrCorrupt, "an add has the size %d", add.Size).
-			AtVersion(h.version).InFile(add.Path)
+			AtVersion(from.version()).InFile(add.Path)
 	}
 	canonical := CanonicalPath(add.Path, root)
 	raw := add.Path
@@ -165,7 +216,7 @@ func indexFile(add *action.Add, from origin, h *header, root string) (metacache.
 	}
 	return metacache.File{
 		Key: metacache.Key{
-			Dir:  PartitionDir(h.shape.partitions, add.PartitionValues),
+			Dir:  dir,
 			Name: visibleName(value(add.Tags[TagName]), path.Base(canonical), canonical),
 			Path: canonical,
 		},

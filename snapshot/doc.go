@@ -18,9 +18,20 @@
 // One life of a table, from its creation to its deletion, is an incarnation:
 // a listing of the log, the headers (protocol, metadata, transactions and
 // domains) of the versions at hand, and the index of their files. A version is
-// built from the nearest start there is: a covered version of the index, a
+// built from the start that costs least: a covered version of the index, a
 // checkpoint, or version 0. _last_checkpoint is not read, as the listing says
 // all that it could and is never stale.
+//
+// The index holds what a listing shows, and for each file the origin of its add
+// action in the log, from where it is read when asked for. Checkpoints are read
+// by column and page: a listing decodes no statistics, and what is asked of few
+// rows decodes few pages. What is decoded borrows the memory of its pages; a
+// batch of files holds on to them until it was taken over.
+//
+// An index from a cache covers versions already, each with a note: the part of
+// the header that its commit said, and which files of the log it was read from.
+// Headers are made of notes when needed, and the files prove that the cache is
+// of the log at hand.
 //
 // The package knows nothing of FUSE and never writes to the table. Locks, in
 // this order: Table.refreshing (held while the log is listed or probed),

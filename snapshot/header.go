@@ -19,6 +19,9 @@ type header struct {
 	shape    *shape
 	txns     *layered[*action.Txn]
 	domains  *layered[*action.DomainMetadata]
+	// partial is how many versions before this one, itself included, have notes
+	// that are not full, and full the length of the last one that is.
+	partial, full int
 }
 
 // shape is what follows from the metadata alone.
@@ -93,7 +96,7 @@ func (b *headerBuilder) apply(a action.Action) {
 	case *action.Protocol:
 		b.next.protocol = a
 	case *action.Metadata:
-		b.next.metadata, b.next.shape = a, nil
+		b.next.metadata, b.next.shape = a, newShape(a)
 	case *action.Txn:
 		if b.txns == nil {
 			b.txns = map[string]*action.Txn{}
@@ -118,9 +121,6 @@ func (b *headerBuilder) finish() (*header, error) {
 		return nil, errors.New("no protocol action")
 	case h.metadata == nil:
 		return nil, errors.New("no metaData action")
-	}
-	if h.shape == nil {
-		h.shape = newShape(h.metadata)
 	}
 	h.txns = h.txns.with(b.txns)
 	h.domains = h.domains.with(b.domains)

@@ -27,8 +27,11 @@ type incarnation struct {
 	listing *listing
 	// index is nil until it is first needed.
 	index metacache.Index
-	// headers are those of all covered versions and of some others.
-	headers  map[int64]*header
+	// headers are those that were needed so far; a covered version may be without
+	// one only if the index was opened with it.
+	headers map[int64]*header
+	// restored is the header made last of a full note.
+	restored *header
 	timeline *timeline
 	// inCommit caches in-commit timestamps by version.
 	inCommit map[int64]int64
@@ -91,7 +94,7 @@ func (n *incarnation) openIndex(ctx context.Context) error {
 	if n.opened() != nil {
 		return nil
 	}
-	index, err := n.table.openIndex(ctx)
+	index, err := n.newIndex(ctx)
 	if err != nil {
 		return err
 	}
@@ -169,7 +172,7 @@ func (n *incarnation) files(ctx context.Context, v int64) (*header, error) {
 		}
 		return nil
 	}
-	return n.build(ctx, v, ready, &fileReplay{n})
+	return n.build(ctx, v, ready, &fileReplay{incarnation: n})
 }
 
 // header returns the header of v without loading its files.

@@ -55,6 +55,23 @@ func (c commitFile) file() logFile { return logFile{CommitName(c.version), c.inf
 
 func (c checkpointFile) file() logFile { return logFile{c.parts[0].Name, c.parts[0].Identity} }
 
+// logFiles are all its parts.
+func (c checkpointFile) logFiles() []logFile {
+	out := make([]logFile, len(c.parts))
+	for i, part := range c.parts {
+		out[i] = logFile{part.Name, part.Identity}
+	}
+	return out
+}
+
+// size is that of all parts.
+func (c checkpointFile) size() (bytes int64) {
+	for _, part := range c.parts {
+		bytes += part.Size
+	}
+	return bytes
+}
+
 type checkpointFile struct {
 	version int64
 	kind    checkpointKind
@@ -163,6 +180,19 @@ func (l *listing) contiguous(first, last int64) bool {
 		}
 	}
 	return true
+}
+
+// commitBytes is the size of the commits from first to last; false if one is
+// missing.
+func (l *listing) commitBytes(first, last int64) (bytes int64, ok bool) {
+	if !l.contiguous(first, last) {
+		return 0, false
+	}
+	i, _ := l.find(first)
+	for _, c := range l.commits.all[i : i+int(last-first+1)] {
+		bytes += c.info.Size
+	}
+	return bytes, true
 }
 
 // start is the file from which v, a version that can be rebuilt, is rebuilt:

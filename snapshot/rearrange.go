@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -23,47 +22,37 @@ func sliceSeq(files []metacache.File) fileSeq {
 // rearrange indexes a commit that changes the partition columns: the files
 // that stay appear in other directories, so the version is loaded as a whole.
 func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) error {
-	staying, err := r.staying(ctx, base, c)
-	if err != nil {
-		return err
-	}
-	return r.opened().Load(ctx, c.header.version, nil, func(yield func(metacache.File, error) bool) {
-		for window := range slices.Chunk(staying, addWindow) {
+	alone := newFold(false)
+	alone.add(c)
+	dirs := r.dirsOf(c.header.shape)
+	moved := func(yield func(metacache.File, error) bool) {
+		window := make([]File, 0, addWindow)
+		flush := func() bool {
 			adds, err := r.adds(ctx, window)
 			if err != nil {
-				yield(metacache.File{}, err)
-				return
+				return yield(metacache.File{}, err)
 			}
 			for i, add := range adds {
-				f, err := indexFile(add, window[i].origin, c.header, r.table.store.Root())
+				f, err := indexFile(add, window[i].origin, dirs.ofMap(add.PartitionValues), r.table.store.Root())
 				if !yield(f, err) || err != nil {
-					return
+					return false
 				}
 			}
+			window = window[:0]
+			return true
 		}
-		sliceSeq(c.added)(yield)
-	})
-}
-
-// staying returns the files of base that the commit neither removes nor
-// replaces.
-func (r *fileReplay) staying(ctx context.Context, base *header, c *change) ([]File, error) {
-	replaced := make(map[string]bool, len(c.added))
-	for _, f := range c.added {
-		replaced[f.Path] = true
-	}
-	gone := make(map[metacache.Gone]bool, len(c.gone))
-	for _, g := range c.gone {
-		gone[g] = true
-	}
-	var out []File
-	for f, err := range r.opened().Files(ctx, base.version) {
-		if err != nil {
-			return nil, err
+		for f, err := range alone.staying(r.opened().Files(ctx, base.version)) {
+			if err != nil {
+				yield(f, err)
+				return
+			}
+			if window = append(window, r.file(f, f.Name, base.version)); len(window) == cap(window) && !flush() {
+				return
+			}
 		}
-		if !replaced[f.Path] && !gone[metacache.Gone{Path: f.Path, DV: f.DV}] {
-			out = append(out, r.file(f, f.Name, base.version))
+		if flush() {
+			sliceSeq(c.added)(yield)
 		}
 	}
-	return out, nil
+	return r.cover(ctx, c.header, c.from, moved)
 }

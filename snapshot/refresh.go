@@ -99,9 +99,12 @@ func (t *Table) relist(ctx context.Context, life *incarnation) (Event, error) {
 		return t.announce(false), nil
 	}
 	t.log.Warn("the table was deleted or made again", "op", "refresh", "table", t.name)
-	t.mu.Lock()
 	if life != nil {
 		t.idBase = life.end()
+		t.discard(life.opened())
+	}
+	t.mu.Lock()
+	if life != nil {
 		t.retired = life.retire(t.retired)
 	}
 	t.life = nil

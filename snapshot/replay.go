@@ -14,14 +14,27 @@ type replay interface {
 	// known returns the greatest version <= v from which commits can be
 	// replayed, or nil.
 	known(ctx context.Context, v int64) (*header, error)
+	// worth is how many bytes of commits take as long to replay as the
+	// checkpoint takes to read.
+	worth(c *checkpointFile) int64
 	// checkpoint starts from a checkpoint.
 	checkpoint(ctx context.Context, c *checkpointFile) (*header, error)
-	// commit reads the commit after base; base is nil before version 0.
-	commit(ctx context.Context, base *header, v int64) (*header, error)
+	// advance replays at least one commit after base, which is nil before
+	// version 0, and none after v.
+	advance(ctx context.Context, base *header, v int64) (*header, error)
 }
 
-// replay builds v from the nearest start. A checkpoint that does not read is
-// passed over for an older start if the commits reach back to it.
+// nextVersion is the version after h, which is nil for nothing.
+func nextVersion(h *header) int64 {
+	if h == nil {
+		return 0
+	}
+	return h.version + 1
+}
+
+// replay builds v from the start from which it takes least. A checkpoint that
+// does not read is passed over for an older start if the commits reach back to
+// it.
 func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, error) {
 	l := n.log()
 	known, err := r.known(ctx, v)
@@ -30,15 +43,16 @@ func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, e
 	}
 	var failed error
 	for _, c := range l.checkpointsUpTo(v) {
-		if known != nil && known.version >= c.version {
+		next := nextVersion(known)
+		if c.version < next || !l.contiguous(c.version+1, v) {
 			break
 		}
-		if !l.contiguous(c.version+1, v) {
-			break
-		}
-		h, err := r.checkpoint(ctx, &c)
-		if err == nil {
+		h, err := n.startAt(ctx, &c, next, r)
+		if h != nil && err == nil {
 			return n.walk(ctx, h, v, r)
+		}
+		if err == nil {
+			break
 		}
 		if !errors.Is(err, errCheckpoint) {
 			return nil, err
@@ -48,11 +62,7 @@ func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, e
 			failed = err
 		}
 	}
-	start := int64(0)
-	if known != nil {
-		start = known.version + 1
-	}
-	if !l.contiguous(start, v) {
+	if !l.contiguous(nextVersion(known), v) {
 		if failed != nil {
 			return nil, failed
 		}
@@ -61,15 +71,22 @@ func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, e
 	return n.walk(ctx, known, v, r)
 }
 
+// startAt starts from a checkpoint. It returns nil if the commits from next on
+// are the better start; also then a checkpoint that contradicts itself is
+// refused.
+func (n *incarnation) startAt(ctx context.Context, c *checkpointFile, next int64, r replay) (*header, error) {
+	if bytes, ok := n.log().commitBytes(next, c.version); !ok || bytes > r.worth(c) {
+		return r.checkpoint(ctx, c)
+	}
+	_, err := c.readState(ctx, n.table.store)
+	return nil, err
+}
+
 // walk replays commits from h, nil for nothing, up to v.
 func (n *incarnation) walk(ctx context.Context, h *header, v int64, r replay) (*header, error) {
-	next := int64(0)
-	if h != nil {
-		next = h.version + 1
-	}
-	for ; next <= v; next++ {
+	for nextVersion(h) <= v {
 		var err error
-		if h, err = r.commit(ctx, h, next); err != nil {
+		if h, err = r.advance(ctx, h, v); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +96,10 @@ func (n *incarnation) walk(ctx context.Context, h *header, v int64, r replay) (*
 // headerReplay walks without files.
 type headerReplay struct{ *incarnation }
 
-func (r *headerReplay) known(_ context.Context, v int64) (*header, error) {
+func (r *headerReplay) known(ctx context.Context, v int64) (*header, error) {
+	if h := r.noted(ctx, v); h != nil {
+		return h, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	best := r.headers[v-1] // as after a commit, however many versions there are
@@ -94,16 +114,23 @@ func (r *headerReplay) known(_ context.Context, v int64) (*header, error) {
 	return best, nil
 }
 
+// A checkpoint's state is found in about the time that so many bytes of commits
+// take, whatever the number of files.
+const stateWorth = 1 << 20
+
+func (r *headerReplay) worth(*checkpointFile) int64 { return stateWorth }
+
 func (r *headerReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header, error) {
 	return c.readState(ctx, r.table.store)
 }
 
-func (r *headerReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {
+func (r *headerReplay) advance(ctx context.Context, base *header, _ int64) (*header, error) {
+	v := nextVersion(base)
 	if h := r.cached(v); h != nil {
 		return h, nil
 	}
 	b := newHeaderBuilder(base, v)
-	if err := r.readCommit(ctx, v, func(a action.Action) error {
+	if _, err := r.readCommit(ctx, v, func(a action.Action) error {
 		b.apply(a)
 		return nil
 	}); err != nil {
@@ -118,7 +145,19 @@ func (r *headerReplay) commit(ctx context.Context, base *header, v int64) (*head
 }
 
 // fileReplay walks and fills the index.
-type fileReplay struct{ *incarnation }
+type fileReplay struct {
+	*incarnation
+	// dirs are the directories of files laid out as this shape says.
+	dirs    *dirNames
+	laidOut *shape
+}
+
+func (r *fileReplay) dirsOf(s *shape) *dirNames {
+	if r.laidOut == nil || !r.laidOut.sameLayout(s) {
+		r.dirs, r.laidOut = newDirNames(s.partitions), s
+	}
+	return r.dirs
+}
 
 func (r *fileReplay) known(ctx context.Context, v int64) (*header, error) {
 	if err := r.openIndex(ctx); err != nil {
@@ -126,10 +165,32 @@ func (r *fileReplay) known(ctx context.Context, v int64) (*header, error) {
 	}
 	for _, span := range slices.Backward(r.coverage()) {
 		if span.First <= v {
-			return r.cached(min(span.Last, v)), nil
+			return r.coveredHeader(ctx, min(span.Last, v))
 		}
 	}
 	return nil, nil
+}
+
+// coveredHeader returns the header of a version that the index holds.
+func (r *fileReplay) coveredHeader(ctx context.Context, v int64) (*header, error) {
+	if h := r.cached(v); h != nil {
+		return h, nil
+	}
+	if h := r.noted(ctx, v); h != nil {
+		return h, nil
+	}
+	return r.replay(ctx, v, &headerReplay{r.incarnation})
+}
+
+// Measured with statistics in both: an add takes about a third of the bytes in
+// a checkpoint that it takes in a commit, and a quarter of the time to index.
+const (
+	checkpointWorth = 1 // bytes of commits for a byte of a checkpoint
+	checkpointOpen  = 64 << 10
+)
+
+func (r *fileReplay) worth(c *checkpointFile) int64 {
+	return checkpointOpen + checkpointWorth*c.size()
 }
 
 func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header, error) {
@@ -137,14 +198,25 @@ func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile) (*header
 	if err != nil {
 		return nil, err
 	}
-	if err := r.opened().Load(ctx, c.version, nil, c.files(ctx, r.table.store, h)); err != nil {
-		return nil, err
-	}
-	r.remember(h)
-	return h, nil
+	return h, r.cover(ctx, h, c.logFiles(), c.files(ctx, r.table.store, h))
 }
 
-func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header, error) {
+// cover loads a version, which was read from these files of the log.
+func (r *fileReplay) cover(ctx context.Context, h *header, from []logFile, files fileSeq) error {
+	if err := r.opened().Load(ctx, h.version, r.fullNote(h, from), files); err != nil {
+		return err
+	}
+	r.remember(h)
+	return nil
+}
+
+func (r *fileReplay) advance(ctx context.Context, base *header, last int64) (*header, error) {
+	v := nextVersion(base)
+	if last-v >= r.table.foldBeyond {
+		if h, err := r.fold(ctx, base, last-r.table.unfolded); h != nil || err != nil {
+			return h, err
+		}
+	}
 	if h := r.cached(v); h != nil && r.covers(v) {
 		return h, nil
 	}
@@ -154,11 +226,11 @@ func (r *fileReplay) commit(ctx context.Context, base *header, v int64) (*header
 	}
 	switch {
 	case base == nil:
-		err = r.opened().Load(ctx, v, nil, sliceSeq(c.added))
+		err = r.cover(ctx, c.header, c.from, sliceSeq(c.added))
 	case !base.shape.sameLayout(c.header.shape):
 		err = r.rearrange(ctx, base, c)
 	default:
-		err = r.opened().Apply(ctx, v, nil, c.gone, c.added)
+		err = r.opened().Apply(ctx, v, r.note(base, c), c.gone, c.added)
 	}
 	if err != nil {
 		return nil, err

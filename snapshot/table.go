@@ -22,6 +22,8 @@ type Table struct {
 	log   *slog.Logger
 	// cache is nil for indexes in memory.
 	cache Cache
+	// foldBeyond and unfolded are the constants of these names.
+	foldBeyond, unfolded int64
 
 	// refreshing is held by whoever lists or probes the log.
 	refreshing semaphore
@@ -51,6 +53,8 @@ func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
 		store:      st,
 		log:        o.Logger,
 		cache:      o.Cache,
+		foldBeyond: foldBeyond,
+		unfolded:   unfolded,
 		refreshing: newSemaphore(),
 		sizes:      map[metacache.FileID]int64{},
 	}
@@ -198,7 +202,7 @@ func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error
 	}
 	defer object.Close()
 	var out []action.Action
-	err = readCommit(ctx, object, v, func(a action.Action) error {
+	err = readCommit(newActionReader(ctx, object), v, func(a action.Action) error {
 		out = append(out, a)
 		return nil
 	})
@@ -256,7 +260,7 @@ func (n *incarnation) file(f metacache.File, shown string, version int64) File {
 	out := File{
 		ID: n.idBase + f.ID, Dir: f.Dir, Name: shown, Version: version,
 		Size: f.Size, ModTime: time.UnixMilli(f.ModTime).UTC(),
-		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, origin: origin(f.Origin),
+		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, origin: origin(f.Origin), logged: f.Size,
 	}
 	if t := n.table; t.resized.Load() {
 		t.mu.Lock()

@@ -85,6 +85,10 @@ func TestBriefReaderLeavesStatisticsOut(t *testing.T) {
 	if add, ok := a.(*Add); err != nil || !ok || add.Path != "d=1/a%20b" || add.Stats != "" {
 		t.Errorf("got %#v, %v", a, err)
 	}
+	a, err = r.Whole()
+	if add, ok := a.(*Add); err != nil || !ok || add.Stats != `{"numRecords":1}` {
+		t.Errorf("in full %#v, %v", a, err)
+	}
 	var bad *LineError
 	if _, err := r.Next(); !errors.As(err, &bad) || bad.Line != 2 {
 		t.Errorf("a negative size: %v", err)

@@ -40,6 +40,8 @@ type Reader struct {
 	in   *bufio.Reader
 	long []byte
 	line int
+	// text is the line that Next returned last.
+	text []byte
 }
 
 // NewReader returns a Reader of newline-delimited actions.
@@ -60,6 +62,7 @@ func (r *Reader) Next() (Action, error) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
+		r.text = line
 		decode := Decode
 		if r.Brief {
 			decode = decodeBrief
@@ -70,6 +73,15 @@ func (r *Reader) Next() (Action, error) {
 		}
 		return a, nil
 	}
+}
+
+// Whole returns the action that Next returned last, with nothing left out.
+func (r *Reader) Whole() (Action, error) {
+	a, err := Decode(r.text)
+	if err != nil {
+		return nil, &LineError{Line: r.line, Err: err}
+	}
+	return a, nil
 }
 
 // Line is the number of the line that Next returned last, from 1.

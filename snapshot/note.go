@@ -1,0 +1,223 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/store"
+	"github.com/go-json-experiment/json"
+)
+
+// note is what a cache keeps with a version beside its files: lines of JSON, a
+// noteHead and the actions of the header, spelled as in the log.
+type note struct {
+	noteHead
+	state []action.Action
+}
+
+type noteHead struct {
+	// Full says that the note has all of the version's header, not only what its
+	// commit changed.
+	Full bool `json:"full"`
+	// Files are those of the log that the version was read from: its commit or
+	// all parts of a checkpoint.
+	Files []notedFile `json:"files"`
+}
+
+type notedFile struct {
+	Name     string         `json:"name"`
+	Identity store.Identity `json:"identity"`
+}
+
+func newNote(full bool, from []logFile, state []action.Action) *note {
+	n := &note{noteHead{Full: full}, state}
+	for _, f := range from {
+		n.Files = append(n.Files, notedFile{f.name, f.identity})
+	}
+	return n
+}
+
+func (n *note) encode() ([]byte, error) {
+	out, err := json.Marshal(n.noteHead)
+	for _, a := range n.state {
+		line, lineErr := action.Encode(a)
+		err = errors.Join(err, lineErr)
+		out = append(append(out, '\n'), line...)
+	}
+	return out, err
+}
+
+func decodeNote(text []byte) (*note, error) {
+	head, rest, _ := bytes.Cut(text, []byte{'\n'})
+	n := &note{}
+	if err := json.Unmarshal(head, &n.noteHead); err != nil {
+		return nil, err
+	}
+	return n, scanActions(action.NewReader(bytes.NewReader(rest)), func(a action.Action) error {
+		n.state = append(n.state, a)
+		return nil
+	})
+}
+
+// state returns the actions of which a header is made.
+func (h *header) state() []action.Action {
+	out := []action.Action{h.protocol, h.metadata}
+	for _, txn := range sorted(h.txns.all()) {
+		out = append(out, txn)
+	}
+	for _, domain := range sorted(h.domains.all()) {
+		out = append(out, domain)
+	}
+	return out
+}
+
+func sorted[K cmp.Ordered, V any](m map[K]V) []V {
+	out := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[key])
+	}
+	return out
+}
+
+// A note is full after so many that are not, and after more if it is so long
+// that it takes more than its share of each of them.
+const (
+	fullNoteEvery = 64
+	fullNoteShare = 512
+)
+
+// fullNote makes the note of a version that was read from files of the log.
+func (n *incarnation) fullNote(h *header, from []logFile) []byte {
+	if n.table.cache == nil {
+		return nil
+	}
+	text, err := newNote(true, from, h.state()).encode()
+	if err != nil {
+		return nil // as if the version were not in the cache
+	}
+	h.partial, h.full = 0, len(text)
+	return text
+}
+
+// note makes the note of a version that a commit made from base.
+func (n *incarnation) note(base *header, c *change) []byte {
+	if n.table.cache == nil {
+		return nil
+	}
+	c.header.partial = base.partial + 1
+	if c.header.partial >= max(fullNoteEvery, c.header.full/fullNoteShare) {
+		return n.fullNote(c.header, c.from)
+	}
+	text, err := newNote(false, c.from, c.state).encode()
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// noted returns the header of a version from the notes of the index, nil if
+// they do not have it.
+func (n *incarnation) noted(ctx context.Context, v int64) *header {
+	if n.table.cache == nil || !n.covers(v) {
+		return nil
+	}
+	h, err := n.fromNotes(ctx, v)
+	if err != nil {
+		n.table.log.Debug("notes of the cache passed over", "op", "load", "table", n.table.name, "version", v, "err", err)
+		return nil
+	}
+	n.remember(h)
+	return h
+}
+
+func (n *incarnation) fromNotes(ctx context.Context, v int64) (*header, error) {
+	var base *header
+	var changes []*note // the newest first
+	for u := v; base == nil; u-- {
+		if base = n.cached(u); base != nil {
+			break
+		}
+		text, err := n.opened().Note(ctx, u)
+		if err != nil {
+			return nil, err
+		}
+		noted, err := decodeNote(text)
+		if err != nil {
+			return nil, fmt.Errorf("the note of version %d: %w", u, err)
+		}
+		if !noted.Full {
+			changes = append(changes, noted)
+			continue
+		}
+		if base, err = n.fromFullNote(noted, u); err != nil {
+			return nil, err
+		}
+		base.full = len(text)
+	}
+	b := newHeaderBuilder(base, v)
+	for _, c := range slices.Backward(changes) {
+		for _, a := range c.state {
+			b.apply(a)
+		}
+	}
+	b.next.partial = base.partial + len(changes)
+	return b.finish()
+}
+
+// fromFullNote makes a header of a full note. It shares the metadata, which may
+// be large, with the one made before.
+func (n *incarnation) fromFullNote(noted *note, v int64) (*header, error) {
+	b := newHeaderBuilder(nil, v)
+	for _, a := range noted.state {
+		b.apply(a)
+	}
+	h, err := b.finish()
+	if err != nil {
+		return nil, err
+	}
+	h.partial = 0
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if before := n.restored; before != nil && reflect.DeepEqual(before.metadata, h.metadata) {
+		h.metadata, h.shape = before.metadata, before.shape
+	}
+	n.restored = h
+	return h, nil
+}
+
+// holds reports whether the log has these files of a version, there, and
+// whether they are the same.
+func (l *listing) holds(v int64, files []notedFile) (same, there bool) {
+	if len(files) == 0 {
+		return false, false
+	}
+	now := map[string]store.Identity{}
+	if c, ok := l.commit(v); ok {
+		now[CommitName(v)] = c.info.Identity
+	}
+	for _, c := range l.checkpointsUpTo(v) {
+		if c.version != v {
+			break
+		}
+		for _, f := range c.logFiles() {
+			now[f.name] = f.identity
+		}
+	}
+	for _, f := range files {
+		identity, ok := now[f.Name]
+		if !ok {
+			return false, false
+		}
+		if identity != f.Identity {
+			return false, true
+		}
+	}
+	return true, true
+}
