@@ -89,6 +89,7 @@ func (t *table) rest() bool {
 	inc.texts.clear()
 	inc.history.clear()
 	inc.snap.Idle()
+	inc.store.Rest()
 	// What else keeps a table that the kernel has forgotten ends by itself.
 	return t.known.Load() > 0
 }

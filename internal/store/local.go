@@ -109,6 +109,15 @@ func (l *Local) lastRoot() (*directory, error) {
 	return l.current, nil
 }
 
+// Rest lets go of the directories that are kept open. They are opened again when
+// they are used; whoever uses one at the moment is not disturbed.
+func (l *Local) Rest() {
+	l.kept.clear()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current, l.info = nil, nil // the collector closes it
+}
+
 // Close releases the root directory, and others that are kept open. The store
 // opens them again when they are used.
 func (l *Local) Close() error {

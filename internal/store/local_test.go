@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -310,6 +311,33 @@ func TestReplacedRootIsNoticed(t *testing.T) {
 	}
 	if got := read(t, l, "f"); got != "new" {
 		t.Errorf("got %q from the new directory", got)
+	}
+}
+
+func TestStoreAtRestHoldsNoDirectory(t *testing.T) {
+	l, dir := open(t)
+	held := func() (n int) {
+		for _, fd := range dirNames(t, "/proc/self/fd") {
+			if path, err := os.Readlink("/proc/self/fd/" + fd); err == nil && strings.HasPrefix(path, dir) {
+				n++
+			}
+		}
+		return n
+	}
+	if err := l.Put(t.Context(), "d/f", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if held() == 0 {
+		t.Fatal("holds nothing in use, so the test finds out nothing")
+	}
+	l.Rest()
+	for deadline := time.Now().Add(10 * time.Second); held() > 0; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d directories are open", held())
+		}
+	}
+	if got := read(t, l, "d/f"); got != "x" {
+		t.Errorf("got %q after the rest", got)
 	}
 }
 
