@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/deltafs/deltafs/snapshot"
 )
 
 // Sentinels that New and Mount return, wrapped in *fault.Error.
@@ -107,6 +109,9 @@ type Options struct {
 	EngineInfo string
 	// FsName is the first column of mount(8); empty is Source.
 	FsName string
+	// Cache keeps the metadata of tables beyond the mount; nil keeps it in
+	// memory.
+	Cache snapshot.Cache
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 	// TraceFUSE logs every FUSE request at level debug.

@@ -162,7 +162,7 @@ func (t *table) load(ctx context.Context) (*incarnation, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := snapshot.Open(ctx, st, snapshot.Options{Name: t.source, Logger: t.fs.log})
+	snap, err := snapshot.Open(ctx, st, snapshot.Options{Name: t.source, Logger: t.fs.log, Cache: t.fs.opt.Cache})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}

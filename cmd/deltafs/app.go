@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -29,10 +30,17 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			historyCommand(),
 			detailCommand(),
 			filesCommand(),
+			cacheCommand(),
 			versionCommand(),
 		},
 	}
-	for _, cmd := range app.Commands {
+	prepare(app.Commands)
+	return app
+}
+
+// prepare sets what all commands have in common.
+func prepare(commands []*cli.Command) {
+	for _, cmd := range commands {
 		cmd.OnUsageError = usageError
 		// Else a table named "help" could not be an argument.
 		cmd.HideHelpCommand = true
@@ -41,9 +49,16 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 				b.DisableDefaultText = true // "(default: false)" says nothing
 			}
 		}
+		for _, sub := range cmd.Subcommands {
+			sub.HelpName = helpName(cmd) + " " + sub.Name
+		}
+		prepare(cmd.Subcommands)
 	}
-	return app
 }
+
+// helpName is a command as it is called. The library does not know it before
+// it runs.
+func helpName(cmd *cli.Command) string { return cmp.Or(cmd.HelpName, "deltafs "+cmd.Name) }
 
 const appDescription = `A mounted table is a directory with the live table in current/, every old
 version in @v<N>/, and a link @<time> to the version of each commit. Reading
@@ -58,7 +73,7 @@ func usageError(c *cli.Context, err error, _ bool) error {
 	if c.Command == nil || c.Command.Name == "" || c.Command.Name == c.App.Name {
 		return fault.Wrap(errUsage, err, "wrong usage").WithHint("see deltafs --help")
 	}
-	return fault.Wrap(errUsage, err, "%s", c.Command.Name).WithHint("see deltafs %s --help", c.Command.Name)
+	return fault.Wrap(errUsage, err, "%s", c.Command.Name).WithHint("see %s --help", helpName(c.Command))
 }
 
 // noCommand runs when the first argument is not a command.

@@ -26,11 +26,20 @@ func normalize(app *cli.App, args []string) ([]string, error) {
 	if len(args) < 2 || args[len(args)-1] == "--generate-bash-completion" {
 		return args, nil
 	}
+	if args[1] == "help" && len(args) > 2 && app.Command(args[2]) != nil {
+		// The library leaves the commands of a command out.
+		args = append(slices.Concat(args[:1], args[2:]), "--help")
+	}
 	cmd := app.Command(args[1])
 	if cmd == nil {
 		return args, nil
 	}
-	rest := args[2:]
+	command, rest := args[:2], args[2:]
+	if len(rest) > 0 {
+		if sub := cmd.Command(rest[0]); sub != nil {
+			cmd, command, rest = sub, args[:3], args[3:]
+		}
+	}
 	if cmd.Name == mountName {
 		if rest, err = expandMountOptions(cmd, rest); err != nil {
 			return nil, err
@@ -40,7 +49,7 @@ func normalize(app *cli.App, args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Concat(args[:2], flags, []string{"--"}, positional), nil
+	return slices.Concat(command, flags, []string{"--"}, positional), nil
 }
 
 // splitFlags separates the flags of cmd, with their values, from its
@@ -92,7 +101,7 @@ func findFlag(cmd *cli.Command, name string) cli.Flag {
 
 // usagef is a usage error of a command.
 func usagef(cmd *cli.Command, format string, args ...any) error {
-	return fault.New(errUsage, format, args...).WithHint("see deltafs %s --help", cmd.Name)
+	return fault.New(errUsage, format, args...).WithHint("see %s --help", helpName(cmd))
 }
 
 // exactArgs checks the number of arguments of a command.

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/deltafs/deltafs/internal/daemon"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/mountpoint"
+	"github.com/deltafs/deltafs/metacache"
 )
 
 const mountName = "mount"
@@ -50,9 +52,9 @@ needs a link /sbin/mount.fuse.deltafs to this program.`,
 }
 
 func mountFlags() []cli.Flag {
-	const access, tree, log, process = "Access", "Tree", "Logging", "Process"
+	const access, tree, cache, log, process = "Access", "Tree", "Cache", "Logging", "Process"
 	list := fsnode.ListVersions(fsnode.DefaultListVersions)
-	return []cli.Flag{
+	return slices.Concat([]cli.Flag{
 		&cli.BoolFlag{Name: "read-only", Category: access, Usage: "refuse every change"},
 		&cli.BoolFlag{Name: "append-only", Category: access, Usage: "refuse whatever removes or replaces data"},
 		&cli.BoolFlag{Name: "allow-other", Category: access, Value: os.Geteuid() == 0, DefaultText: "true for root",
@@ -69,7 +71,7 @@ func mountFlags() []cli.Flag {
 			Usage: "how `LONG` a file that another writer removed still opens by name"},
 		&cli.DurationFlag{Name: "refresh", Category: tree, Value: fsnode.DefaultRefresh,
 			Usage: "probe a table in use this `OFTEN` for commits where the kernel does not tell of them"},
-
+	}, cacheFlags(cache), []cli.Flag{
 		&cli.StringFlag{Name: "log-level", Category: log, Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 		&cli.StringFlag{Name: "log-format", Category: log, Value: "text", Usage: "`FORMAT`: text or json"},
 		&cli.PathFlag{Name: "log-file", Category: log, Usage: "append to `FILE`", DefaultText: "standard error"},
@@ -81,7 +83,7 @@ func mountFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "allow-non-empty", Category: process, Usage: "hide what is in the mount point"},
 		&cli.StringFlag{Name: "o", Category: process,
 			Usage: "`OPTIONS` as in fstab: flags of this command, separated by commas; ro is read-only"},
-	}
+	})
 }
 
 func runMount(c *cli.Context) error {
@@ -113,6 +115,8 @@ type mountJob struct {
 	opts          fsnode.Options
 	source, point string
 	allowNonEmpty bool
+	cache         *metacache.CacheOptions // nil without one
+	noCache       error                   // why there is none
 	log           *logOutput
 	child         *daemon.Child
 }
@@ -131,6 +135,9 @@ func newMountJob(c *cli.Context) (*mountJob, error) {
 		return nil, err
 	}
 	job := &mountJob{opts: opts, point: c.Args().Get(1), allowNonEmpty: c.Bool("allow-non-empty")}
+	if job.cache, job.noCache, err = cacheOptions(c); err != nil {
+		return nil, err
+	}
 	if job.source, err = filepath.Abs(source); err != nil {
 		return nil, fault.Wrap(fsnode.ErrNoSource, err, "cannot be resolved").AtTable(source).
 			WithHint("use an absolute path")
@@ -151,6 +158,13 @@ func (j *mountJob) run(ctx context.Context) error {
 	j.opts.Source, j.opts.Logger = j.source, j.log.logger
 	saveMemory()
 	j.opts.OnIdle = debug.FreeOSMemory // the collector lets go of it slowly, and not at all when nothing is allocated
+	if j.cache != nil {
+		j.cache.Logger = j.log.logger
+		j.opts.Cache = metacache.OpenCache(*j.cache)
+	}
+	if j.noCache != nil {
+		j.log.logger.Warn("metadata is kept in memory alone", "op", "cache", "err", j.noCache)
+	}
 
 	// From here on a signal ends the mount in order, however far it is.
 	signals := make(chan os.Signal, 8)
@@ -186,6 +200,11 @@ func (j *mountJob) check() error {
 	}
 	if j.log.path != "" {
 		if err := mountpoint.CheckOutside(j.point, "log file", j.log.path); err != nil {
+			return err
+		}
+	}
+	if j.cache != nil {
+		if err := mountpoint.CheckOutside(j.point, "cache directory", j.cache.Dir); err != nil {
 			return err
 		}
 	}

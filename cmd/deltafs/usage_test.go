@@ -1,11 +1,14 @@
 package main
 
 import (
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/deltafs/deltafs/integration/harness"
 )
@@ -58,6 +61,14 @@ func TestWrongUsageIsRefusedInOneLine(t *testing.T) {
 		{"files a@v1 --version 1", "more than one"},
 		{"files a --version 1 --timestamp 2024-01-01", "more than one"},
 		{"files a@v1 --timezone Mars/Olympus", "Mars/Olympus"},
+		{"mount a b --cache-size 4X", "4X"},
+		{"mount a b --cache-dir=", "--cache-dir"},
+		{"mount a b --no-disk-cache --cache-size 1G", "--no-disk-cache"},
+		{"cache", "ls|clear|verify"},
+		{"cache frobnicate", `"cache frobnicate"`},
+		{"cache ls a b", "see deltafs cache ls --help"},
+		{"cache clear --frobnicate", "see deltafs cache clear --help"},
+		{"cache verify a --cache-dir", "--cache-dir"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			refused(t, deltafs(t, strings.Fields(c.args)...), exitUsage, c.word)
@@ -74,18 +85,35 @@ func TestMistypedFlagBehindTheArgumentsDoesNotMount(t *testing.T) {
 	}
 }
 
-func TestHelpShowsGroupsAndAnExample(t *testing.T) {
-	for _, cmd := range newApp(nil, nil).Commands {
-		help := must(t, cmd.Name, "--help")
-		if !strings.Contains(help, "deltafs "+cmd.Name) || !strings.Contains(help, "Example") {
-			t.Errorf("help of %s lacks an example:\n%s", cmd.Name, help)
+// allCommands yields all commands by name, those of a command too.
+func allCommands() iter.Seq2[string, *cli.Command] {
+	return func(yield func(string, *cli.Command) bool) {
+		for _, cmd := range newApp(nil, nil).Commands {
+			if !yield(cmd.Name, cmd) {
+				return
+			}
+			for _, sub := range cmd.Subcommands {
+				if !yield(cmd.Name+" "+sub.Name, sub) {
+					return
+				}
+			}
 		}
-		if must(t, cmd.Name, "-h") != help || must(t, "help", cmd.Name) != help {
-			t.Errorf("-h and help %s differ from --help", cmd.Name)
+	}
+}
+
+func TestHelpShowsGroupsAndAnExample(t *testing.T) {
+	for name := range allCommands() {
+		words := strings.Fields(name)
+		help := must(t, append(words, "--help")...)
+		if !strings.Contains(help, "deltafs "+name) || !strings.Contains(help, "Example") {
+			t.Errorf("help of %s lacks an example:\n%s", name, help)
+		}
+		if must(t, append(words, "-h")...) != help || must(t, append([]string{"help"}, words...)...) != help {
+			t.Errorf("-h and help %s differ from --help", name)
 		}
 	}
 	mount := must(t, "mount", "--help")
-	for _, group := range []string{"Access", "Tree", "Logging", "Process"} {
+	for _, group := range []string{"Access", "Tree", "Cache", "Logging", "Process"} {
 		if !strings.Contains(mount, "   "+group+"\n") {
 			t.Errorf("help of mount lacks the group %s:\n%s", group, mount)
 		}
@@ -102,6 +130,8 @@ func TestBashCompletesCommandsFlagsAndPaths(t *testing.T) {
 		{"deltafs hi", "history"},
 		{"deltafs mount --rea", "--read-only"},
 		{"deltafs mount a b --app", "--append-only"},
+		{"deltafs cache cl", "clear"},
+		{"deltafs cache verify --cac", "--cache-dir"},
 		{"deltafs mount /no", ""}, // left to bash, which completes paths
 	} {
 		bash := `source "$0"; COMP_WORDS=("$1" "${@:2}"); COMP_CWORD=$(($# - 1)); _deltafs; echo "${COMPREPLY[*]}"`
@@ -115,10 +145,10 @@ func TestBashCompletesCommandsFlagsAndPaths(t *testing.T) {
 func TestManPageNamesEveryCommandAndFlag(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "deltafs.1.md"))
 	check(t, err)
-	for _, cmd := range newApp(nil, nil).Commands {
-		_, section, ok := strings.Cut(string(page), "\n## deltafs "+cmd.Name)
+	for name, cmd := range allCommands() {
+		_, section, ok := strings.Cut(string(page), "\n## deltafs "+name)
 		if !ok {
-			t.Errorf("the manual lacks a section on %s", cmd.Name)
+			t.Errorf("the manual lacks a section on %s", name)
 			continue
 		}
 		section, _, _ = strings.Cut(section, "\n## ")
@@ -128,7 +158,7 @@ func TestManPageNamesEveryCommandAndFlag(t *testing.T) {
 				flag = "`-" + f.Names()[0]
 			}
 			if !strings.Contains(section, flag) {
-				t.Errorf("the section on %s lacks %s", cmd.Name, flag)
+				t.Errorf("the section on %s lacks %s", name, flag)
 			}
 		}
 	}
