@@ -56,19 +56,22 @@ func (t *table) isFresh(maxAge time.Duration) bool {
 // probe looks into the log; pollMu is held. An error is the caller's who gave
 // up.
 func (t *table) probe(ctx context.Context, inc *incarnation) error {
+	failing := true // also of what panics
+	defer func() { t.failing.Store(failing) }()
 	t.listen() // before the look, so that nothing falls in between
 	events := t.events.Load()
 	_, err := inc.snap.Refresh(ctx)
 	if err != nil && ctx.Err() != nil {
+		failing = t.failing.Load()
 		return ctx.Err()
 	}
 	t.polled.Store(time.Now().UnixNano())
-	t.failing.Store(err != nil)
 	if err != nil {
 		t.fs.report(t, opRefresh, "", toErrno(err), err)
 		return nil
 	}
 	t.probed.Store(events)
+	failing = false
 	return nil
 }
 

@@ -40,28 +40,32 @@ func (k *keeper) run(done <-chan struct{}) {
 			return
 		case <-k.ready:
 		}
-		for resting := false; !resting; {
+		for burst, more := true, true; more; {
 			select {
 			case <-done:
 				return
 			case <-time.After(k.period):
 			}
-			k.fs.guard("rest", func() { resting = k.sweep() })
-		}
-		if k.fs.opt.OnIdle != nil {
-			k.fs.opt.OnIdle()
+			used := true
+			k.fs.guard("rest", func() { used, more = k.sweep() })
+			if burst && !used && k.fs.opt.OnIdle != nil {
+				k.fs.opt.OnIdle()
+			}
+			burst = used
 		}
 	}
 }
 
-// sweep lets those tables rest that are idle, and reports whether all do.
-func (k *keeper) sweep() bool {
+// sweep lets those tables rest that are idle. It reports whether others are
+// used, and whether there are any to look at again.
+func (k *keeper) sweep() (used, more bool) {
 	k.mu.Lock()
 	tables := k.awake
 	k.awake = map[*table]struct{}{}
 	k.mu.Unlock()
 	for t := range tables {
 		if !t.rest() {
+			used = used || !t.resting.Load()
 			k.mu.Lock()
 			k.awake[t] = struct{}{}
 			k.mu.Unlock()
@@ -69,7 +73,7 @@ func (k *keeper) sweep() bool {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.awake) == 0
+	return used, len(k.awake) > 0
 }
 
 // rest gives up what the table holds if it is idle. False says that it must be
@@ -84,6 +88,7 @@ func (t *table) rest() bool {
 	}
 	t.resting.Store(true)
 	if t.idle() < t.fs.opt.Idle { // used meanwhile, perhaps without seeing that it rests
+		t.resting.Store(false)
 		return false
 	}
 	inc.texts.clear()

@@ -95,14 +95,21 @@ func cpuTime(b *testing.B) time.Duration {
 
 func BenchmarkLookup(b *testing.B) {
 	f, version, names := served(b, 20000, false)
-	lookup(b, f, version, names[0]) // loads the version
-	b.ReportAllocs()
-	b.ResetTimer()
-	before := cpuTime(b)
-	for i := range b.N {
-		lookup(b, f, version, names[i%len(names)])
+	for _, dir := range []struct {
+		name string
+		id   uint64
+	}{{"snapshot", version}, {"current", lookup(b, f, fuse.FUSE_ROOT_ID, nameCurrent)}} {
+		b.Run(dir.name, func(b *testing.B) {
+			lookup(b, f, dir.id, names[0]) // loads the version
+			b.ReportAllocs()
+			b.ResetTimer()
+			before := cpuTime(b)
+			for i := range b.N {
+				lookup(b, f, dir.id, names[i%len(names)])
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
+		})
 	}
-	b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
 func BenchmarkOpen(b *testing.B) {
