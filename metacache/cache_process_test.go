@@ -307,13 +307,13 @@ type callingBase struct {
 	call func()
 }
 
-func (b callingBase) scan(ctx context.Context, first, end int) iter.Seq2[File, error] {
+func (b callingBase) scan(_ context.Context, first, end int) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for i, f := range b.sliceBase[first:end] {
 			if i == 1000 {
 				b.call()
 			}
-			if !yield(f, ctx.Err()) {
+			if !yield(f, nil) {
 				return
 			}
 		}

@@ -53,6 +53,9 @@ func writeBase(ctx context.Context, dir string, r keptRun, room func(n int) erro
 	}
 	defer w.close()
 	for f, err := range r.base.scan(ctx, 0, count) {
+		if err == nil && w.rank%blockFiles == 0 {
+			err = ctx.Err()
+		}
 		if err == nil {
 			err = w.add(f)
 		}

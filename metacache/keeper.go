@@ -29,17 +29,19 @@ type keeper interface {
 
 // kept is what a keeper has.
 type kept struct {
-	// runs have disjoint versions.
+	// runs ascend by serial and share no versions, but that the last of one may
+	// be the first of another.
 	runs []keptRun
 	// lastID is not less than the ID of any file of the runs, lastSerial not
-	// less than the serial of any run that was ever kept.
+	// less than the serial of any run of which something may be left.
 	lastID     FileID
 	lastSerial uint64
 }
 
 // keptRun is a run as it is handed to and from a keeper.
 type keptRun struct {
-	// serial names the run, and is never used again.
+	// serial names the run, and is not used again while something may be left
+	// of it.
 	serial uint64
 	base   base
 	// firstID is the ID of the file with rank 0; the others follow rank by
