@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -307,9 +308,9 @@ func TestRefusedBackingFileIsReadThroughTheServer(t *testing.T) {
 		tab.commit(tab.add(name, files[name], nil))
 	}
 	m := mount(t, dir)
-	calls := 0
+	var calls atomic.Int32
 	m.fs.files.back = func(*fuse.BackingMap) (int32, syscall.Errno) {
-		calls++
+		calls.Add(1)
 		return 0, syscall.ELOOP // as for a file on a file system that is stacked itself
 	}
 	for range 2 {
@@ -322,8 +323,8 @@ func TestRefusedBackingFileIsReadThroughTheServer(t *testing.T) {
 			f.Close()
 		}
 	}
-	if calls < 4 {
-		t.Errorf("after a refused file the kernel was asked for %d of 4", calls)
+	if n := calls.Load(); n < 4 {
+		t.Errorf("after a refused file the kernel was asked for %d of 4", n)
 	}
 }
 

