@@ -2,7 +2,10 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxEarly is how old an early append may get: VACUUM must take its file for a
@@ -37,7 +40,10 @@ func (l *Live) makeEarly(ctx context.Context, s *Staged, b binding, verdict *ver
 	s.mu.Lock()
 	e.timeSet, e.modTime = s.timeSet, s.modTime
 	s.mu.Unlock()
-	if e.spec, err = e.p.assemble(ctx, v, verdict); err == nil {
+	if e.spec, err = e.p.assemble(ctx, v, verdict); err == nil && !s.isLinked() {
+		err = errors.ErrUnsupported
+	}
+	if err == nil {
 		e.spec.Base, e.spec.Incarnation = v.Version(), v.Incarnation()
 		err = l.makeReady(ctx, e.spec)
 	}
@@ -79,7 +85,7 @@ func (s *Staged) publicationFor(ctx context.Context, b binding, removes []unlink
 	e := s.early
 	s.early = nil
 	s.mu.Unlock()
-	if e != nil && (e.p.b.place.dir != b.place.dir || time.Since(e.made) > maxEarly) {
+	if e != nil && (e.p.b.place.dir != b.place.dir || time.Since(e.made) > maxEarly || !s.isLinked()) {
 		e.undo(ctx)
 		e = nil
 	}
@@ -92,6 +98,16 @@ func (s *Staged) publicationFor(ctx context.Context, b binding, removes []unlink
 	}
 	p.b, p.removes = b, removes
 	return p, e.spec.discardReady
+}
+
+// isLinked reports whether the bytes have the name of a data file too, which a
+// VACUUM without retention takes away.
+func (s *Staged) isLinked() bool {
+	s.mu.Lock()
+	file := s.file
+	s.mu.Unlock()
+	var st unix.Stat_t
+	return file != nil && unix.Fstat(int(file.Fd()), &st) == nil && st.Nlink > 1
 }
 
 // suits reports whether the append is what a commit after v would be.

@@ -212,6 +212,11 @@ func TestWhatLiesReadyIsNotUsedWhenTheFileOrTheTableChanged(t *testing.T) {
 		"another file closed": {func(x scene) {
 			must(x, copyIn(x.l, Caller{PID: 2}, "", "other.parquet", two))
 		}, "x.parquet", one, false},
+		"vacuumed": {func(x scene) {
+			objects, err := filepath.Glob(filepath.Join(x.dir, dataPrefix+"*"))
+			must(x, err)
+			must(x, os.Remove(objects[0]))
+		}, "x.parquet", one, false},
 		"long ago": {func(x scene) { x.s.early.made = x.s.early.made.Add(-time.Hour) }, "x.parquet", one, false},
 	} {
 		t.Run(name, func(t *testing.T) {

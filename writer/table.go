@@ -42,9 +42,10 @@ func (w *Table) Writable(ctx context.Context) error { return w.commits.writable(
 
 // Commit makes one atomic commit and returns its version, when the snapshot
 // of that version can be had from the table. Blind appends are rebased
-// silently; anything else that lost returns ErrConflict. ErrUnsure says that
-// the commit may exist. Cancelling ctx stops a commit that waits for its
-// turn, never one that has begun.
+// silently, and those that wait for each other share a commit; anything else
+// that lost returns ErrConflict. ErrUnsure says that the commit may exist.
+// Cancelling ctx stops a commit that waits for its turn, never one that has
+// begun.
 func (w *Table) Commit(ctx context.Context, spec *TxnSpec) (int64, error) {
 	return w.commits.commit(ctx, spec)
 }
