@@ -41,7 +41,7 @@ func openKept(t *testing.T, dir, table string) metacache.Index {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		tables, err := c.Tables(t.Context(), table)
 		check(t, err)
-		if len(tables) == 1 && len(tables[0].Slots[0].Runs) == 1 {
+		if len(tables) == 1 && len(tables[0].Slots) == 1 && len(tables[0].Slots[0].Runs) == 1 {
 			return x
 		}
 		if time.Since(begun) > time.Minute {
