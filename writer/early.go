@@ -25,13 +25,15 @@ type early struct {
 	made    time.Time
 }
 
-// makeEarly makes the append of a file ready, if nothing suggests that another
-// commit comes first; op is held, and the bytes need not be durable yet. That it
-// cannot is no failure.
+// mayEarly reports whether the append of a file can be made ready, and nothing
+// suggests that another commit comes first.
+func (l *Live) mayEarly(s *Staged, b binding) bool {
+	return l.makeReady != nil && b.commits() && b.replaces == nil && b.drops == nil && l.isAlone(s)
+}
+
+// makeEarly makes the append of a file ready; op is held, and the bytes need not
+// be durable yet. That it cannot is no failure.
 func (l *Live) makeEarly(ctx context.Context, s *Staged, b binding, verdict *verdict) {
-	if l.makeReady == nil || !b.commits() || b.replaces != nil || b.drops != nil || !l.isAlone(s) {
-		return
-	}
 	v, err := l.view(ctx)
 	if err != nil || !sameMetadata(verdict.For, v.Metadata()) {
 		return

@@ -101,9 +101,11 @@ func (s *Staged) settleIfWhole(ctx context.Context) error {
 	if !b.commits() {
 		return nil
 	}
-	_, err := s.settleBeside(ctx, b, func(v *verdict) {
-		s.live.makeEarly(context.WithoutCancel(ctx), s, b, v)
-	})
+	var beside func(*verdict)
+	if s.live.mayEarly(s, b) {
+		beside = func(v *verdict) { s.live.makeEarly(context.WithoutCancel(ctx), s, b, v) }
+	}
+	_, err := s.settleBeside(ctx, b, beside)
 	if isRefusal(err) {
 		return s.live.refuse(s, err)
 	}
