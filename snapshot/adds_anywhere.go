@@ -75,7 +75,7 @@ func (n *incarnation) addsByPath(ctx context.Context, c *checkpointFile, w *want
 	}
 	at := map[int64][]int{}
 	var rows []int64
-	for f, err := range c.files(ctx, n.table.store, &header{shape: &shape{}}) {
+	for f, err := range c.files(ctx, n.table.store, &header{shape: &shape{}}, nil) {
 		if err != nil {
 			return err
 		}

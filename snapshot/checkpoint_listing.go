@@ -14,9 +14,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// files yields the index entries of the checkpoint's files. Their strings are
-// valid until the next one. Another goroutine decodes ahead.
-func (c *checkpointFile) files(ctx context.Context, st store.Store, h *header) fileSeq {
+// files yields the index entries of the checkpoint's files, of those that are
+// to be kept; all if keep is nil. Their strings are valid until the next one.
+// Another goroutine decodes ahead.
+func (c *checkpointFile) files(ctx context.Context, st store.Store, h *header, keep func(*metacache.File) bool) fileSeq {
 	return func(yield func(metacache.File, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		decoded, free := make(chan *fileBatch), make(chan *fileBatch, batchesAhead)
@@ -35,7 +36,7 @@ func (c *checkpointFile) files(ctx context.Context, st store.Store, h *header) f
 			free <- &fileBatch{}
 		}
 		for b := range decoded {
-			more := b.yield(yield)
+			more := b.yield(keep, yield)
 			b.release()
 			if !more {
 				return
@@ -94,10 +95,12 @@ func (b *fileBatch) grow(rows int) {
 	b.files = slices.Grow(b.files, rows)
 }
 
-func (b *fileBatch) yield(yield func(metacache.File, error) bool) bool {
-	for _, f := range b.files {
-		if !yield(f, nil) {
-			return false
+func (b *fileBatch) yield(keep func(*metacache.File) bool, yield func(metacache.File, error) bool) bool {
+	for i := range b.files {
+		if f := &b.files[i]; keep == nil || keep(f) {
+			if !yield(*f, nil) {
+				return false
+			}
 		}
 	}
 	return true
@@ -178,11 +181,10 @@ func (c *fileColumns) next(b *fileBatch) error {
 		if b.paths[i] == nil && !b.sizes[i].valid {
 			continue
 		}
-		f, err := c.file(b, i)
-		if err != nil {
+		b.files = b.files[:len(b.files)+1]
+		if err := c.file(&b.files[len(b.files)-1], b, i); err != nil {
 			return err
 		}
-		b.files = append(b.files, f)
 	}
 	c.row += int64(n)
 	for _, column := range c.columns.open {
@@ -191,41 +193,33 @@ func (c *fileColumns) next(b *fileBatch) error {
 	return nil
 }
 
-// file makes the index entry of row i of the batch.
-func (c *fileColumns) file(b *fileBatch, i int) (metacache.File, error) {
+// file makes f the index entry of row i of the batch.
+func (c *fileColumns) file(f *metacache.File, b *fileBatch, i int) (err error) {
 	raw, size := borrowed(b.paths[i]), b.sizes[i]
 	values, tags := c.values.row(i), c.tags.row(i)
 	switch *c.budget -= int64(len(raw)) + values.bytes() + tags.bytes(); {
 	case raw == "":
-		return metacache.File{}, errors.New("an add has no path")
+		return errors.New("an add has no path")
 	case !size.valid:
-		return metacache.File{}, errors.New("an add has no size")
+		return errors.New("an add has no size")
 	case size.n < 0:
-		return metacache.File{}, fmt.Errorf("the add of %s has the size %d", raw, size.n)
+		return fmt.Errorf("the add of %s has the size %d", raw, size.n)
 	case *c.budget < 0:
-		return metacache.File{}, errInflated
+		return errInflated
 	}
 	from, err := c.origin(c.row + int64(i))
-	if err != nil {
-		return metacache.File{}, err
-	}
-	canonical := raw
 	base, plain := plainBase(raw)
+	f.Path, f.Raw = raw, ""
 	if !plain {
-		canonical = CanonicalPath(raw, c.root)
-		base = path.Base(canonical)
+		f.Path = CanonicalPath(raw, c.root)
+		base = path.Base(f.Path)
+		if f.Path != raw {
+			f.Raw = raw
+		}
 	}
-	f := metacache.File{
-		Key:     metacache.Key{Dir: c.dirs.of(values), Name: visibleName(tags.text(TagName), base, canonical), Path: canonical},
-		DV:      b.vector(i),
-		Size:    size.n,
-		ModTime: modTime(b.modified[i].n, tags.text(TagModTime)),
-		Origin:  uint64(from),
-	}
-	if raw != canonical {
-		f.Raw = raw
-	}
-	return f, nil
+	f.Dir, f.Name, f.DV = c.dirs.of(values), visibleName(tags.text(TagName), base, f.Path), b.vector(i)
+	f.Size, f.ModTime, f.Origin = size.n, modTime(b.modified[i].n, tags.text(TagModTime)), uint64(from)
+	return err
 }
 
 // vector returns the id of the deletion vector of row i, as

@@ -300,7 +300,7 @@ func (r *addRow) action() *action.Add {
 func checkListed(t *testing.T, c *checkpointFile, st store.Store, h *header, rows []checkpointRow) {
 	t.Helper()
 	var got, want []metacache.File
-	for f, err := range c.files(t.Context(), st, h) {
+	for f, err := range c.files(t.Context(), st, h, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,17 +1,30 @@
 package snapshot
 
+import "encoding/binary"
+
 // dirNames makes the directories of files, each once.
 type dirNames struct {
 	fields []Field
-	// known are the directories by the spelling of the partition values.
-	known map[string]string
-	key   []byte
+	// names are the directories, numbers are their places in it by the spelling
+	// of the partition values.
+	names   []dirName
+	numbers map[string]uint32
+	// recent are numbers by a hash of the end of the spelling, where most differ:
+	// a lookup in numbers takes several times as long.
+	recent [1 << recentBits]uint32
+
+	key []byte
 	// mapped is a map of partition values as entries.
 	mapped entries
 }
 
+// dirName is a directory and the spelling of its partition values.
+type dirName struct{ key, dir string }
+
+const recentBits = 14
+
 func newDirNames(fields []Field) *dirNames {
-	return &dirNames{fields: fields, known: map[string]string{}}
+	return &dirNames{fields: fields, numbers: map[string]uint32{}}
 }
 
 // of returns the directory for partition values.
@@ -20,12 +33,26 @@ func (d *dirNames) of(values entries) string {
 		return ""
 	}
 	d.key = values.appendTo(d.key[:0])
-	dir, ok := d.known[string(d.key)]
-	if !ok {
-		dir = PartitionDir(d.fields, values.toMap())
-		d.known[string(d.key)] = dir
+	recent := &d.recent[endHash(d.key)]
+	if n := int(*recent); n < len(d.names) && d.names[n].key == string(d.key) {
+		return d.names[n].dir
 	}
-	return dir
+	number, ok := d.numbers[string(d.key)]
+	if !ok {
+		number = uint32(len(d.names))
+		d.names = append(d.names, dirName{string(d.key), PartitionDir(d.fields, values.toMap())})
+		d.numbers[d.names[number].key] = number
+	}
+	*recent = number
+	return d.names[number].dir
+}
+
+// endHash is a hash of the last bytes.
+func endHash(key []byte) uint64 {
+	var word [8]byte
+	copy(word[:], key[max(0, len(key)-len(word)):])
+	const golden = 0x9e3779b97f4a7c15 // spreads what differs over the upper bits
+	return binary.LittleEndian.Uint64(word[:]) * golden >> (64 - recentBits)
 }
 
 // ofMap is of for partition values in any order.

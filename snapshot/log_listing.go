@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 	"path"
 	"slices"
 	"sort"
@@ -169,6 +170,16 @@ func (l *listing) find(v int64) (int, bool) {
 func (l *listing) checkpointsUpTo(v int64) iter.Seq2[int, checkpointFile] {
 	n := sort.Search(len(l.checkpoints), func(i int) bool { return l.checkpoints[i].version > v })
 	return slices.Backward(l.checkpoints[:n])
+}
+
+// checkpointAfter is the version of the first checkpoint after v; if there is
+// none, one that no version reaches.
+func (l *listing) checkpointAfter(v int64) int64 {
+	n := sort.Search(len(l.checkpoints), func(i int) bool { return l.checkpoints[i].version > v })
+	if n == len(l.checkpoints) {
+		return math.MaxInt64
+	}
+	return l.checkpoints[n].version
 }
 
 // contiguous reports whether the commits from first to last are all there.
