@@ -86,8 +86,10 @@ func (l *Local) draft(d *directory, write func(*os.File) error) (*draft, error) 
 	return (&draft{d: d, file: f}).fill(write)
 }
 
+func tempName() string { return ".deltafs-" + rand.Text() + ".tmp" }
+
 func namedDraft(d *directory, write func(*os.File) error) (*draft, error) {
-	temp := ".deltafs-" + rand.Text() + ".tmp"
+	temp := tempName()
 	f, err := d.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, err
@@ -120,6 +122,22 @@ func (dr *draft) giveName() error {
 	dr.file.Close()
 	*dr = *named
 	return nil
+}
+
+// name gives a draft without a name a temporary one.
+func (l *Local) name(dr *draft) error {
+	if dr.temp != "" {
+		return nil
+	}
+	temp := tempName()
+	err := l.calls.linkFile(dr.d, dr.file, temp)
+	switch {
+	case err == nil:
+		dr.temp = temp
+	case dr.unlinkable(err):
+		err = dr.giveName()
+	}
+	return err
 }
 
 // discard closes the draft and removes its temporary name.

@@ -66,7 +66,9 @@ func (l *Local) placeDurably(dr *draft, base string) (Outcome, error) {
 	return outcome, err
 }
 
-// Put implements Store, by renaming a durable temporary file over the name.
+// Put implements Store, by renaming a durable temporary file over the name. It
+// has a name only when it is complete, where the file system can: a process
+// that is killed while it writes leaves nothing behind.
 func (l *Local) Put(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -76,11 +78,14 @@ func (l *Local) Put(ctx context.Context, name string, data []byte) error {
 		return l.fail("cannot write", name, err)
 	}
 	defer d.close()
-	dr, err := namedDraft(d, writeAll(data))
+	dr, err := l.draft(d, writeAll(data))
 	if err != nil {
 		return l.fail("cannot write", name, err)
 	}
 	defer dr.discard()
+	if err := l.name(dr); err != nil {
+		return l.fail("cannot write", name, err)
+	}
 	if err := d.Rename(dr.temp, base); err != nil {
 		return l.fail("cannot write", name, err)
 	}
