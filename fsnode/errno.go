@@ -66,6 +66,7 @@ func errnos() []errnoOf {
 		{"writer.ErrNotEmpty", writer.ErrNotEmpty, syscall.ENOTEMPTY},
 		{"writer.ErrIsDir", writer.ErrIsDir, syscall.EISDIR},
 		{"writer.ErrNotDir", writer.ErrNotDir, syscall.ENOTDIR},
+		{"writer.ErrNoCheckpoint", writer.ErrNoCheckpoint, syscall.EOPNOTSUPP},
 
 		{"snapshot.ErrNotExist", snapshot.ErrNotExist, syscall.ENOENT},
 		{"snapshot.ErrAmbiguous", snapshot.ErrAmbiguous, syscall.ENOENT},

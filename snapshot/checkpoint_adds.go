@@ -75,13 +75,14 @@ type addColumns struct {
 	dataChange                                  *column
 	partitionValues, tags                       *mapColumn
 	vector                                      vectorColumns
+	parsed                                      *parsedStats
 
 	// known are the maps of partition values by their spelling.
 	known map[string]map[string]*string
 	key   []byte
 }
 
-// vectorColumns are the columns of the adds' deletion vectors.
+// vectorColumns are the columns of deletion vectors.
 type vectorColumns struct{ kind, path, offset, size, cardinality *column }
 
 func newAddColumns(g *rowGroupColumns) *addColumns {
@@ -93,11 +94,16 @@ func newAddColumns(g *rowGroupColumns) *addColumns {
 		baseRowID: g.long("add", "baseRowId"), rowCommitVersion: g.long("add", "defaultRowCommitVersion"),
 		dataChange:      g.flag("add", "dataChange"),
 		partitionValues: g.mapping("add", "partitionValues"), tags: g.mapping("add", "tags"),
-		vector: vectorColumns{
-			kind: g.text("add", "deletionVector", "storageType"), path: g.text("add", "deletionVector", "pathOrInlineDv"),
-			offset: g.long("add", "deletionVector", "offset"), size: g.long("add", "deletionVector", "sizeInBytes"),
-			cardinality: g.long("add", "deletionVector", "cardinality"),
-		},
+		vector: newVectorColumns(g, "add"), parsed: newParsedStats(g),
+	}
+}
+
+// newVectorColumns opens those of adds or removes.
+func newVectorColumns(g *rowGroupColumns, kind string) vectorColumns {
+	return vectorColumns{
+		kind: g.text(kind, "deletionVector", "storageType"), path: g.text(kind, "deletionVector", "pathOrInlineDv"),
+		offset: g.long(kind, "deletionVector", "offset"), size: g.long(kind, "deletionVector", "sizeInBytes"),
+		cardinality: g.long(kind, "deletionVector", "cardinality"),
 	}
 }
 
@@ -114,6 +120,9 @@ func (c *addColumns) read(s *rowScan) *action.Add {
 		DeletionVector: c.vector.read(s),
 		BaseRowID:      s.long(c.baseRowID), DefaultRowCommitVersion: s.long(c.rowCommitVersion),
 		ClusteringProvider: s.text(c.clusteringProvider),
+	}
+	if add.Stats == "" {
+		add.Stats = c.parsed.read(s)
 	}
 	return add
 }

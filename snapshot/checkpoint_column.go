@@ -188,15 +188,31 @@ func (c *column) long() (long, error) {
 
 // flag is false when null.
 func (c *column) flag() (bool, error) {
+	on, err := c.optionalFlag()
+	return value(on), err
+}
+
+// optionalFlag is nil when null.
+func (c *column) optionalFlag() (*bool, error) {
+	v, err := c.place()
+	if err != nil || v < 0 {
+		return nil, err
+	}
+	on := c.values.flag(v)
+	return &on, nil
+}
+
+// place passes over the next row and returns the number of its value in the
+// page, -1 when null.
+func (c *column) place() (int, error) {
 	if c == nil {
-		return false, nil
+		return -1, nil
 	}
 	c.row++
 	if err := c.need(); err != nil {
-		return false, err
+		return -1, err
 	}
-	v := c.take()
-	return v >= 0 && c.values.flag(v), nil
+	return c.take(), nil
 }
 
 // lists are some rows of a column of lists, or of the keys or the values of

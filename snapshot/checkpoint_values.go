@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 )
 
 // pageValues are the values of a page that are not null, in the memory of the
@@ -13,9 +14,12 @@ type pageValues struct {
 	indexes []int32
 
 	// One of these, by the type of the column.
-	int32s []int32
-	int64s []int64
-	bits   []byte
+	int32s  []int32
+	int64s  []int64
+	int96s  []deprecated.Int96
+	floats  []float32
+	doubles []float64
+	bits    []byte
 	// bytes holds texts, each from its offset to the next one, or of a width.
 	bytes   []byte
 	offsets []uint32
@@ -35,6 +39,12 @@ func valuesOf(page parquet.Page) pageValues {
 		out.int32s = data.Int32()
 	case parquet.Int64:
 		out.int64s = data.Int64()
+	case parquet.Int96:
+		out.int96s = data.Int96()
+	case parquet.Float:
+		out.floats = data.Float()
+	case parquet.Double:
+		out.doubles = data.Double()
 	case parquet.Boolean:
 		out.bits = data.Boolean()
 	case parquet.ByteArray:

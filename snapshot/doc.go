@@ -33,6 +33,10 @@
 // Headers are made of notes when needed, and the files prove that the cache is
 // of the log at hand.
 //
+// Whoever makes the next checkpoint reads the one before through [Checkpoint],
+// complete and a row group at a time. Log cleanup, by whomever, is noticed when
+// a file of the log is missed: then the log is listed again.
+//
 // The package knows nothing of FUSE and never writes to the table. Locks, in
 // this order: Table.refreshing (held while the log is listed or probed),
 // incarnation.loading (held while it is replayed), both of which a waiter can

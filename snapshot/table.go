@@ -184,6 +184,13 @@ func (t *Table) Header(ctx context.Context, v int64) (*action.Protocol, *action.
 		return nil, nil, err
 	}
 	h, err := life.header(ctx, v)
+	if logChanged(err) {
+		// As in At.
+		if err := t.relisted(ctx); err != nil {
+			return nil, nil, err
+		}
+		h, err = life.header(ctx, v)
+	}
 	if err != nil {
 		return nil, nil, t.fault(err)
 	}

@@ -32,6 +32,18 @@ type timeline struct {
 // timelineOf returns the commit times of the log at hand. Those of commits that
 // came since the last time are added to what is known.
 func (n *incarnation) timelineOf(ctx context.Context) (*timeline, error) {
+	t, err := n.readTimeline(ctx)
+	if logChanged(err) {
+		// Someone cleaned the log up since it was listed.
+		if err := n.table.relisted(ctx); err != nil {
+			return nil, err
+		}
+		t, err = n.readTimeline(ctx)
+	}
+	return t, err
+}
+
+func (n *incarnation) readTimeline(ctx context.Context) (*timeline, error) {
 	l := n.log()
 	n.mu.Lock()
 	known := n.timeline

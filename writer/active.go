@@ -25,8 +25,8 @@ func featureObstacle(h header) *fault.Error {
 			"vacuumProtocolCheck", "inCommitTimestamp", "clustering", "checkpointProtection":
 			// Kept by what a commit does or leaves alone: appends and removals of
 			// whole files need no change data files, a removal carries the file's
-			// deletion vector, files may lack a clustering provider, and checkpoints
-			// are not deleted.
+			// deletion vector, files may lack a clustering provider, and protected
+			// checkpoints neither come nor go (see protectedBefore).
 		case "invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping",
 			"allowColumnDefaults", "typeWidening", "typeWidening-preview",
 			"icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "icebergWriterCompatV1", "icebergWriterCompatV3",

@@ -34,6 +34,9 @@ var (
 	// ErrInvalid: the transaction would break the log; nothing was written
 	// (EIO: a defect of this program).
 	ErrInvalid = errors.New("transaction breaks a rule of the Delta protocol")
+	// ErrNoCheckpoint: the version gets no checkpoint of this program, since it
+	// would lose something or the table asks for another form.
+	ErrNoCheckpoint = errors.New("the version gets no checkpoint")
 	// ErrExist, ErrNotExist, ErrNotEmpty, ErrIsDir, ErrNotDir as in POSIX.
 	ErrExist    = errors.New("name exists")
 	ErrNotExist = errors.New("no such name")

@@ -46,6 +46,9 @@ type committer struct {
 	timeout, readBackTimeout time.Duration
 	// pause is how long to wait before another try, the n-th from 1.
 	pause func(n int) time.Duration
+	// afterCommit is told of every version that was committed, and its header.
+	// It must not block.
+	afterCommit func(version int64, h header)
 }
 
 func newCommitter(log tableLog, o Options) *committer {
@@ -61,6 +64,7 @@ func newCommitter(log tableLog, o Options) *committer {
 		timeout:         commitTimeout,
 		readBackTimeout: readBackTimeout,
 		pause:           backoff,
+		afterCommit:     func(int64, header) {},
 	}
 }
 
@@ -100,15 +104,17 @@ func (c *committer) header(ctx context.Context, v int64) (header, error) {
 	return header{p, m}, err
 }
 
+func (c *committer) locate(err error) error { return locate(err, c.log.Name()) }
+
 // locate adds the table's name to an error that lacks it. The error may be
 // shared, so it is copied.
-func (c *committer) locate(err error) error {
+func locate(err error, table string) error {
 	e, ok := err.(*fault.Error)
 	if !ok || e.Table != "" {
 		return err
 	}
 	located := *e
-	located.Table = c.log.Name()
+	located.Table = table
 	return &located
 }
 
@@ -171,6 +177,7 @@ func (c *committer) complete(ctx context.Context, t *txn) (int64, error) {
 	}
 	c.logger.Info("committed", "version", t.version, "operation", t.spec.Operation)
 	c.refresh(ctx, t.version)
+	c.afterCommit(t.version, t.base.with(t.spec.Actions))
 	return t.version, nil
 }
 

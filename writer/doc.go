@@ -51,6 +51,13 @@
 // They are not durable: after a power failure a rejected file may have lost its
 // name, and a data file that was not committed may stay for VACUUM to find.
 //
+// Behind the commits, and never in their way, a checkpointer writes the
+// checkpoints that they make due: from the newest checkpoint there is, whose row
+// groups are copied as they are where nothing changed, and the commits since. A
+// checkpoint is read back and compared before it gets its name, and a table of
+// which it would lose something gets none. After a checkpoint, what has expired
+// of the log is deleted from its beginning, up to a checkpoint that reads.
+//
 // The package knows nothing of FUSE and errno. Locks, outer to inner:
 //
 //   - Staged.op: one write, check, rename or commit of a file at a time;
@@ -59,8 +66,8 @@
 //   - burst.flushing: one commit that has unlinks at a time;
 //   - the commit turn, whose wait can be cancelled, then queue.mu for moments;
 //   - Live.syncing: one move to a newer version at a time;
-//   - Live.mu, then Staged.mu, burst.mu, area.mu and notes.mu, which are held for
-//     moments and, but for opening a file and adding a note, never during I/O.
+//   - Live.mu, then Staged.mu, burst.mu, area.mu, notes.mu and checkpointer.mu,
+//     which are held for moments and, but for opening a file and adding a note, never during I/O.
 //
 // So a write or commit of one file never makes a lookup, a listing or another
 // file wait.

@@ -13,7 +13,9 @@ type Table struct {
 	opts    Options
 	log     *slog.Logger
 	commits *committer
-	live    *Live
+	// checkpoints follow the commits.
+	checkpoints *checkpointer
+	live        *Live
 }
 
 // Open prepares writing to a table; nothing is written yet. A table that
@@ -23,11 +25,13 @@ func Open(ctx context.Context, t *snapshot.Table, o Options) (*Table, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	w := &Table{
-		table:   t,
-		opts:    o,
-		log:     o.Logger.With("table", t.Name()),
-		commits: newCommitter(t, o),
+		table:       t,
+		opts:        o,
+		log:         o.Logger.With("table", t.Name()),
+		commits:     newCommitter(t, o),
+		checkpoints: newCheckpointer(t, o),
 	}
+	w.commits.afterCommit = w.checkpoints.committed
 	live, err := newLive(ctx, w)
 	if err != nil {
 		return nil, err
@@ -53,6 +57,11 @@ func (w *Table) Commit(ctx context.Context, spec *TxnSpec) (int64, error) {
 // Live returns the tree under current/.
 func (w *Table) Live() *Live { return w.live }
 
-// Close commits pending unlinks, gives up the staging area and returns what
-// could not be committed. The snapshot table stays open.
-func (w *Table) Close(ctx context.Context) error { return w.live.close(ctx) }
+// Close commits pending unlinks, gives up the staging area and a checkpoint
+// that takes long, and returns what could not be committed. The snapshot table
+// stays open.
+func (w *Table) Close(ctx context.Context) error {
+	err := w.live.close(ctx)
+	w.checkpoints.close(ctx)
+	return err
+}

@@ -71,7 +71,7 @@ func (b *tableBackend) Judge(ctx context.Context, v view, f *os.File, size int64
 	}
 	t := &target{
 		schema: s.Schema(), partitionColumns: s.Metadata().PartitionColumns, partitionValues: p.values,
-		config: s.Metadata().Configuration, clustering: clusteringColumns(s),
+		config: s.Metadata().Configuration, clustering: clusteringColumns(s.Domains()),
 		tightBounds: slices.Contains(s.Protocol().WriterFeatures, "deletionVectors"),
 	}
 	if err := fit(ctx, file, f, t); err != nil {
@@ -112,9 +112,9 @@ func asKind(kind, err error) error {
 
 // clusteringColumns are the paths of the clustering columns, whose statistics
 // the protocol requires (section "Clustered Table").
-func clusteringColumns(s *snapshot.Snapshot) [][]string {
-	domain := s.Domains()["delta.clustering"]
-	if domain == nil {
+func clusteringColumns(domains map[string]*action.DomainMetadata) [][]string {
+	domain := domains["delta.clustering"]
+	if domain == nil || domain.Removed {
 		return nil
 	}
 	var clustering struct {

@@ -31,6 +31,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			detailCommand(),
 			filesCommand(),
 			cacheCommand(),
+			checkpointCommand(),
 			versionCommand(),
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/deltafs/deltafs/internal/mountpoint"
 	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
+	"github.com/deltafs/deltafs/writer"
 )
 
 // Exit codes, as the README documents them.
@@ -39,6 +40,7 @@ var exitCodes = []struct {
 	{fs.ErrPermission, exitPermission},
 	{errStorage, exitUnsupported},
 	{snapshot.ErrUnsupported, exitUnsupported},
+	{writer.ErrNoCheckpoint, exitUnsupported},
 	{snapshot.ErrNotTable, exitNotFound},
 	{snapshot.ErrNoVersion, exitNotFound},
 	{fsnode.ErrNoSource, exitNotFound},

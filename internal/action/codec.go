@@ -146,7 +146,7 @@ func missing(kind, member string) error {
 
 // unknown returns the first unknown member that is not null.
 func (e *envelope) unknown() (Action, error) {
-	for name, value := range members(e.Unknown) {
+	for name, value := range Members(e.Unknown) {
 		if value.Kind() != 'n' {
 			return &Unknown{Name: name, Raw: value.Clone()}, nil
 		}

@@ -6,7 +6,7 @@ import "github.com/go-json-experiment/json/jsontext"
 // null. The other accessors build on it: each answers false when its member
 // is absent or of another type than Spark writes, and none ever fails.
 func (c *CommitInfo) Member(name string) (jsontext.Value, bool) {
-	for n, value := range members(c.Raw) {
+	for n, value := range Members(c.Raw) {
 		if n == name {
 			return value.Clone(), value.Kind() != 'n'
 		}
@@ -91,7 +91,7 @@ func (c *CommitInfo) object(name string) (map[string]jsontext.Value, bool) {
 		return nil, false
 	}
 	out := map[string]jsontext.Value{}
-	for name, value := range members(raw) {
+	for name, value := range Members(raw) {
 		out[name] = value.Clone()
 	}
 	return out, true

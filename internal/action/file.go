@@ -61,7 +61,7 @@ func (a *Add) NumRecords() int64 {
 			}
 		}
 	}
-	for name, value := range members([]byte(a.Stats)) {
+	for name, value := range Members([]byte(a.Stats)) {
 		if name == member && value.Kind() == '0' {
 			if n, ok := exactInt(value); ok && n >= 0 {
 				return n

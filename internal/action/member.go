@@ -7,9 +7,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// members yields the members of a JSON object, and nothing more from where
+// Members yields the members of a JSON object, and nothing more from where
 // the text is no object. The values are valid until the next step.
-func members(object []byte) iter.Seq2[string, jsontext.Value] {
+func Members(object []byte) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
 		if start, err := dec.ReadToken(); err != nil || start.Kind() != '{' {
