@@ -77,8 +77,9 @@ type fileBatch struct {
 }
 
 const (
-	// batchRows is how many rows of a checkpoint are decoded at a time.
-	batchRows = 1024
+	// batchRows is how many rows of a checkpoint are decoded at a time: so many
+	// that it costs little to wake the other goroutine for each.
+	batchRows = 4096
 	// batchesAhead is how many batches there are: one is read while others are
 	// decoded.
 	batchesAhead = 3
