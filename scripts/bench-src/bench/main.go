@@ -110,6 +110,8 @@ func (b *bench) main(write string, tablesOnly bool) error {
 	if tablesOnly {
 		return nil
 	}
+	b.removeScratchesOnSignal()
+	defer os.RemoveAll(b.scratches())
 	for _, r := range chosen {
 		start := time.Now()
 		b.report.row = r.name

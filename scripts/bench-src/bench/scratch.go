@@ -1,16 +1,39 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 )
+
+// scratches is where this process keeps its copies, beside the tables, so that
+// files can be linked.
+func (b *bench) scratches() string {
+	return filepath.Join(b.keep, fmt.Sprintf("scratch-%d", os.Getpid()))
+}
+
+// removeScratchesOnSignal leaves no copies behind when the run is interrupted.
+func (b *bench) removeScratchesOnSignal() {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-stop
+		os.RemoveAll(b.scratches())
+		os.Exit(1)
+	}()
+}
 
 // scratch is a copy of a kept table to write to, and the function that removes
 // it. Files are linked where nobody writes into them, so that a long log is
 // copied at once.
 func (b *bench) scratch(table string) (string, func(), error) {
-	parent, err := os.MkdirTemp(b.keep, "scratch-")
+	if err := os.MkdirAll(b.scratches(), 0o755); err != nil {
+		return "", nil, err
+	}
+	parent, err := os.MkdirTemp(b.scratches(), "")
 	if err != nil {
 		return "", nil, err
 	}
