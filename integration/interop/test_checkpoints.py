@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -291,6 +292,47 @@ def test_other_engines_go_on_from_a_checkpoint(duck, spark, mounted, table):
     assert checkpoint_alone(table) == 15
     assert everywhere(duck, spark, table, 15) == wanted
     assert len(wanted["Spark"]) == 3 * (12 - 4 + 2)
+
+
+def test_every_engine_copes_with_a_log_that_the_mount_cleaned_up(duck, spark, mounted, table):
+    """Versions 0 to 9 are older than the retention; another mount is open."""
+    # Spark travels no further back than deleted files are kept.
+    properties = {"delta.logRetentionDuration": "interval 5 days", "delta.deletedFileRetentionDuration": "interval 30 days"}
+    DeltaTable.create(str(table), schema=SCHEMA, configuration=properties)
+    m = mounted(table)
+    for i in range(19):
+        pq.write_table(rows(10 * i), m.current / f"f{i}.parquet")
+    eventually(30, lambda: None if checkpoints(table) == [10] else log(table))
+    m.close()
+    now = time.time()
+    for version in versions(table):
+        when = now - (20 - version) * 86400
+        os.utime(table / "_delta_log" / f"{version:020}.json", (when, when))
+    other = mounted(table)
+    assert engines.with_mount(duck, other / "@v3") == engines.with_delta_rs(table, 3)
+    m = mounted(table)
+    pq.write_table(rows(1000), m.current / "last.parquet")
+    eventually(30, lambda: None if versions(table) == list(range(10, 21)) else log(table))
+    assert checkpoints(table) == [10, 20]
+    for version in (10, 15, 20):
+        wanted = 3 * version
+        for engine, found in everywhere(duck, spark, table, version).items():
+            assert len(found) == wanted, (engine, version)
+        for view in (m, other):
+            assert len(engines.with_mount(duck, view / f"@v{version}")) == wanted
+    for view in (m, other):
+        with pytest.raises(FileNotFoundError):
+            os.stat(view / "@v9")
+        # A file whose commit is gone.
+        name = "f0.parquet" if view is m else "f1.parquet"
+        os.unlink(view.current / name)
+        fd = os.open(view.current, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+    assert versions(table)[-1] == 22
+    removed = [a for v in (21, 22) for kind, a in mount.actions(table, v) if kind == "remove"]
+    assert len(removed) == 2 and all(a["extendedFileMetadata"] and a["size"] > 0 for a in removed)
+    assert len(engines.with_spark(spark, table, 22)) == 3 * 18
 
 
 @pytest.fixture(scope="module")
