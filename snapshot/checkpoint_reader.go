@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -216,6 +217,7 @@ func fileActions[T any](ctx context.Context, g *CheckpointGroup, open func(*rowG
 			if err = ctx.Err(); err != nil {
 				break
 			}
+			runtime.Gosched() // this is background work, and long
 			err = guard(func() (err error) {
 				columns.release()
 				batch, err = read(batch[:0], row, int(min(rowBatch, n-row)))

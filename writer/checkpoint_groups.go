@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/metacache"
@@ -248,10 +249,13 @@ func (c *valueCopy) page(page parquet.Page) error {
 	}
 }
 
+// flush writes what is ready. Whoever waits for a processor goes first: this is
+// long, and in the background.
 func (c *valueCopy) flush() error {
 	if len(c.ready) == 0 {
 		return nil
 	}
+	runtime.Gosched()
 	_, err := c.out.WriteRowValues(c.ready)
 	c.ready = c.ready[:0]
 	return err
