@@ -1,6 +1,7 @@
 package metacache
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -136,15 +137,22 @@ func (c *Cache) tableDir(root string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	name := filepath.Join(dir, tableFile)
+	return dir, nameTable(filepath.Join(dir, tableFile), root)
+}
+
+// nameTable makes sure that a directory is that of a table. Who was killed, or
+// lost power, while writing the name has left none, part of one, or zeros: a
+// name that does not end as one is no other table's.
+func nameTable(name, root string) error {
+	line := []byte(root + "\n")
 	known, err := readLimited(name, maxTableFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return dir, os.WriteFile(name, []byte(root+"\n"), 0o600)
+	switch {
+	case errors.Is(err, os.ErrNotExist) || err == nil && !bytes.HasSuffix(known, []byte("\n")):
+		return os.WriteFile(name, line, 0o600)
+	case err == nil && !bytes.Equal(known, line):
+		return fmt.Errorf("%w: %s names another table", errForeign, name)
 	}
-	if err == nil && string(known) != root+"\n" {
-		err = fmt.Errorf("%w: %s names another table", errForeign, name)
-	}
-	return dir, err
+	return err
 }
 
 // prepareDir makes the directory of a cache, or makes sure that nobody else

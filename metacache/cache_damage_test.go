@@ -400,3 +400,48 @@ func TestForeignThingsInTheCache(t *testing.T) {
 		})
 	}
 }
+
+func TestUnfinishedNameOfATableIsWrittenAgain(t *testing.T) {
+	tr := newTruth(t, 600, 3)
+	whole := []byte(testTable + "\n")
+	for name, left := range map[string][]byte{
+		"missing": nil,
+		"empty":   {},
+		"half":    whole[:len(whole)/2],
+		"no end":  whole[:len(whole)-1],
+		"zeros":   make([]byte, len(whole)),
+	} {
+		for _, filled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, filled %v", name, filled), func(t *testing.T) {
+				c := testCache(t)
+				file := filepath.Join(c.options.Dir, cacheKey(testTable), tableFile)
+				if filled {
+					tr.keep(t, c)
+					check(t, os.Remove(file))
+				} else {
+					check(t, os.MkdirAll(filepath.Dir(file), 0o700))
+				}
+				if left != nil {
+					check(t, os.WriteFile(file, left, 0o600))
+				}
+				tables, err := c.Tables(t.Context(), testTable)
+				if check(t, err); len(tables) != 1 || tables[0].Table != "" {
+					t.Errorf("looks like %+v", tables)
+				}
+				want := 0
+				if filled {
+					want = len(tr.versions)
+				}
+				if n := tr.check(t, c); n != want {
+					t.Errorf("%d versions are covered, want %d", n, want)
+				}
+				if n := tr.check(t, c); n != len(tr.versions) {
+					t.Errorf("what was loaded again is not kept: %d of %d versions", n, len(tr.versions))
+				}
+				if got, err := os.ReadFile(file); err != nil || string(got) != string(whole) {
+					t.Errorf("the name is %q, %v", got, err)
+				}
+			})
+		}
+	}
+}

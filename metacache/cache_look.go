@@ -65,7 +65,9 @@ func (c *Cache) Tables(ctx context.Context, root string) ([]CachedTable, error) 
 		}
 		t := CachedTable{Dir: filepath.Join(c.options.Dir, e.Name())}
 		if name, err := readLimited(filepath.Join(t.Dir, tableFile), maxTableFile); err == nil {
-			t.Table = strings.TrimSuffix(string(name), "\n")
+			if table, whole := strings.CutSuffix(string(name), "\n"); whole {
+				t.Table = table
+			}
 		}
 		for _, s := range tableSlots(t.Dir) {
 			look, err := c.look(ctx, s)
