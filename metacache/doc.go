@@ -11,8 +11,8 @@
 // set of files of the first, compact and immutable, and its delta is what the
 // versions after it changed, entry by entry with the version that made it. A
 // read merges the two, which is cheap, because each entry knows where in the
-// base it belongs. A delta that has grown is folded: its newest version becomes
-// the base of a new run. Runs that are too many or too large are dropped.
+// base it belongs. A delta that would grow too large is folded: the next version
+// becomes the base of a new run. Runs that are too many or too large are dropped.
 //
 // A base is on the heap first: columns of numbers in few bytes and texts in
 // large pieces, hashed by path, and put in order one directory at a time, when

@@ -31,8 +31,9 @@ type Runs struct {
 	// version nor the one that was given a version last.
 	MaxRuns  int
 	MaxBytes int64
-	// FoldBytes is the least size of a delta that is folded: the newest version
-	// becomes the base of a new run.
+	// FoldBytes bounds a delta, or what it may have for the size of its base if
+	// that is more. The version that would exceed it becomes the base of a new
+	// run.
 	FoldBytes int64
 
 	clock atomic.Int64

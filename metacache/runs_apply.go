@@ -19,15 +19,9 @@ func (x *Runs) Apply(ctx context.Context, v int64, note []byte, gone []Gone, add
 	if err != nil {
 		return err
 	}
-	defer func() { before.release() }()
-	if before.delta.size() > max(x.FoldBytes, foldBytesPerFile*int64(before.base.count())) {
-		if err := x.fold(ctx, before); err != nil {
-			return x.failed(ctx, before, err)
-		}
-		before.release()
-		if before, err = x.view(ctx, v-1); err != nil {
-			return err
-		}
+	defer before.release()
+	if x.isTooLarge(before, len(gone)+len(added)) {
+		return x.failed(ctx, before, x.fold(ctx, before, v, note, gone, added))
 	}
 	c := commit{index: x, before: before, totals: before.info.totals, lastID: x.LastID(), fates: map[string]*fate{}}
 	if err := c.resolve(ctx, gone, added); err != nil {
@@ -41,17 +35,10 @@ func (x *Runs) Apply(ctx context.Context, v int64, note []byte, gone []Gone, add
 // half of what the base would on the heap.
 const foldBytesPerFile = 50
 
-// fold makes a version the base of a new run. The one it comes from stays for
-// the versions before.
-func (x *Runs) fold(ctx context.Context, v view) error {
-	builder := newHeapBuilder()
-	builder.keepsIDs = true
-	b, err := build(ctx, builder, v.scan(ctx, v.all()))
-	if err != nil {
-		return err
-	}
-	x.insert(b, versionInfo{note: v.info.note, totals: v.info.totals}, v.version, x.LastID())
-	return nil
+// isTooLarge reports whether a delta with so many more changes would be.
+func (x *Runs) isTooLarge(before view, changes int) bool {
+	limit := max(x.FoldBytes, foldBytesPerFile*int64(before.base.count()))
+	return before.delta.size()+entryBytes*int64(changes) > limit
 }
 
 // publish makes a commit version v.

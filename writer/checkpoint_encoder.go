@@ -22,7 +22,7 @@ type checkpointLimits struct {
 	changes int64
 }
 
-var defaultCheckpointLimits = checkpointLimits{rows: 1 << 15, bytes: 32 << 20, changes: 64 << 20}
+var defaultCheckpointLimits = checkpointLimits{rows: 1 << 15, bytes: 32 << 20, changes: 32 << 20}
 
 // checkpointEncoder writes actions as the rows of a checkpoint.
 type checkpointEncoder struct {
