@@ -12,7 +12,8 @@
 // versions after it changed, entry by entry with the version that made it. A
 // read merges the two, which is cheap, because each entry knows where in the
 // base it belongs. A delta that would grow too large is folded: the next version
-// becomes the base of a new run. Runs that are too many or too large are dropped.
+// becomes the base of a new run. Runs that are too many or too large are dropped,
+// and those that nobody has read between two folds.
 //
 // A base is on the heap first: columns of numbers in few bytes and texts in
 // large pieces, hashed by path, and put in order one directory at a time, when

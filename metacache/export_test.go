@@ -12,3 +12,14 @@ func SkipIDs(x Index, last FileID) {
 	defer runs.mu.Unlock()
 	runs.lastID = max(runs.lastID, last)
 }
+
+// RunStarts returns the first version of each run, ascending.
+func (x *Runs) RunStarts() []int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var out []int64
+	for _, r := range x.runs {
+		out = append(out, r.first)
+	}
+	return out
+}

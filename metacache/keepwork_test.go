@@ -72,7 +72,7 @@ func openTicking(t *testing.T, maxRuns int, fails bool) ticking {
 	gate := make(chan error)
 	k := &metacache.FakeKeeper{Before: func() error { return <-gate }}
 	x := openKept(t, k)
-	x.FoldBytes, x.MaxRuns = 1, maxRuns
+	x.FoldBytes, x.MaxRuns, x.MaxUnread = 1, maxRuns, maxRuns
 	t.Cleanup(func() {
 		close(gate)
 		closeKept(t, x, k)
@@ -95,7 +95,7 @@ func TestRunsWithAKeeper(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) metacache.Index {
 		k := &metacache.FakeKeeper{}
 		x := openKept(t, k)
-		x.FoldBytes, x.MaxRuns = 1, 1000
+		x.FoldBytes, x.MaxRuns, x.MaxUnread = 1, 1000, 1000
 		t.Cleanup(func() { closeKept(t, x, k) })
 		return x
 	})
@@ -139,7 +139,7 @@ func (x *comingBack) reopen() {
 	closeKept(x.t, x.Runs, x.k)
 	before := x.Runs
 	x.Runs = openKept(x.t, x.k)
-	x.FoldBytes, x.MaxRuns = before.FoldBytes, before.MaxRuns
+	x.FoldBytes, x.MaxRuns, x.MaxUnread = before.FoldBytes, before.MaxRuns, before.MaxUnread
 	if got := x.Coverage(); !slices.Equal(got, covered) {
 		x.t.Errorf("covers %v, before %v", got, covered)
 	}
@@ -150,7 +150,7 @@ func TestKeptRunsComeBack(t *testing.T) {
 		indextest.RandomHistory(t, func(t *testing.T) metacache.Index {
 			x := &comingBack{t: t, k: &metacache.FakeKeeper{}, r: rand.New(rand.NewPCG(5, 6))} //nolint:gosec // repeatable
 			x.Runs = openKept(t, x.k)
-			x.FoldBytes, x.MaxRuns = 1, maxRuns
+			x.FoldBytes, x.MaxRuns, x.MaxUnread = 1, maxRuns, maxRuns
 			t.Cleanup(func() { closeKept(t, x.Runs, x.k) })
 			return x
 		})

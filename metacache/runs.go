@@ -15,7 +15,7 @@ import (
 const (
 	DefaultMaxRuns   = 8
 	DefaultMaxBytes  = 256 << 20
-	DefaultFoldBytes = 24 << 20
+	DefaultFoldBytes = 4 << 20
 )
 
 // Runs is an Index made of runs: each is a row of versions, the first of which
@@ -35,6 +35,9 @@ type Runs struct {
 	// that is more. The version that would exceed it becomes the base of a new
 	// run.
 	FoldBytes int64
+	// MaxUnread bounds the runs that nobody has read between two folds, so that
+	// what an index holds of a table does not grow with the commits that went by.
+	MaxUnread int
 
 	clock atomic.Int64
 	// writing is held by whoever covers a version, and comes before mu.
@@ -47,6 +50,8 @@ type Runs struct {
 	latest     *run // the one that was given a version last
 	lastID     FileID
 	lastSerial uint64
+	// folded is the clock at the last fold.
+	folded int64
 
 	worker *keepWorker
 }

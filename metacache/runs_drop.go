@@ -38,6 +38,26 @@ func (x *Runs) victim(least int64) *run {
 	return victim
 }
 
+// dropUnread drops the oldest runs that nobody has read since the fold before,
+// if they are too many; but not the one that was just folded nor the one that
+// came of it: the versions that are listed may lie in either.
+func (x *Runs) dropUnread(folded *run) {
+	x.mu.Lock()
+	var dropped []*run
+	unread := 0
+	for _, r := range slices.Backward(slices.Clone(x.runs)) {
+		if r == folded || r == x.latest || r.used.Load() >= x.folded {
+			continue
+		}
+		if unread++; unread > x.MaxUnread && x.remove(r) {
+			dropped = append(dropped, r)
+		}
+	}
+	x.folded = x.clock.Add(1)
+	x.mu.Unlock()
+	x.letGo(dropped)
+}
+
 // bytes is about what the index holds. The caller holds mu.
 func (x *Runs) bytes() int64 {
 	sum := int64(0)

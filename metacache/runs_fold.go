@@ -21,6 +21,7 @@ func (x *Runs) fold(ctx context.Context, before view, v int64, note []byte, gone
 		return err
 	}
 	x.insert(b, versionInfo{note: bytes.Clone(note), totals: b.totals()}, v, f.lastID)
+	x.dropUnread(before.run)
 	return nil
 }
 

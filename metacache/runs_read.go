@@ -103,6 +103,7 @@ func (x *Runs) ByID(ctx context.Context, id FileID) (File, bool, error) {
 	for _, v := range views {
 		f, ok, err := v.withID(ctx, id)
 		if ok && err == nil {
+			v.run.used.Store(x.clock.Add(1))
 			return f, true, nil
 		}
 		if err := x.failed(ctx, v, err); err != nil && ctx.Err() != nil {

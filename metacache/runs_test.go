@@ -17,7 +17,7 @@ func TestRuns(t *testing.T) {
 func TestRunsThatFold(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) metacache.Index {
 		x := open(t)
-		x.FoldBytes, x.MaxRuns = 1, 1000
+		x.FoldBytes, x.MaxRuns, x.MaxUnread = 1, 1000, 1000
 		return x
 	})
 }
@@ -202,6 +202,25 @@ func TestLongRunFolds(t *testing.T) {
 	}
 	if got := idOf(t, x, versions, lasting.Path); got != id {
 		t.Errorf("a file that was always there had ID %d, and has %d", id, got)
+	}
+}
+
+func TestFoldDropsWhatNobodyReads(t *testing.T) {
+	x := open(t)
+	x.FoldBytes = 20_000 // of a base that takes less
+	load(t, x, 0, "read", "a")
+	load(t, x, 10, "unread")
+	load(t, x, 100, "a")
+	folds, first := 0, int64(100)
+	for v := int64(101); folds < 4; v++ {
+		apply(t, x, v, "", named(fmt.Sprint(v)))
+		idOf(t, x, 0, "read")
+		if now := x.RunStarts(); now[len(now)-1] > first {
+			folds, first = folds+1, now[len(now)-1]
+		}
+	}
+	if got := x.RunStarts(); len(got) != 3 || got[0] != 0 {
+		t.Errorf("runs begin at %v, want what is read, what was folded last, and what came of it", got)
 	}
 }
 

@@ -159,6 +159,27 @@ func TestHeadersAreRestoredOneByOne(t *testing.T) {
 	}
 }
 
+func TestHeadersOfDroppedVersionsGo(t *testing.T) {
+	const last = 3*leastHeaders + 100
+	table, _ := reopened(t, longLog(t, last), forgetful{})
+	for v := range int64(last + 1) {
+		at(t, table, v)
+	}
+	covered := table.life.coverage()[0]
+	if covered.First < last/2 {
+		t.Fatalf("the index covers %v, and has dropped too little", covered)
+	}
+	if n := len(table.life.headers); n > int(last-covered.First)+leastHeaders+2 {
+		t.Errorf("%d headers are kept while the index covers %v", n, covered)
+	}
+	for _, v := range []int64{last, 3} {
+		version, ok := at(t, table, v).Txn("app1")
+		if want := v - (v+2)%3; !ok || version != want {
+			t.Errorf("at version %d, app1 is at %d, %v, want %d", v, version, ok, want)
+		}
+	}
+}
+
 func TestCacheOfAnotherLogIsDiscarded(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(f *fixture)

@@ -27,9 +27,11 @@ type incarnation struct {
 	listing *listing
 	// index is nil until it is first needed.
 	index metacache.Index
-	// headers are those that were needed so far; a covered version may be without
-	// one only if the index was opened with it.
-	headers map[int64]*header
+	// headers are those that were needed so far. A covered version may be without
+	// one if the index was opened with it. When there are more than mostHeaders,
+	// those go whose versions the index has dropped.
+	headers     map[int64]*header
+	mostHeaders int
 	// restored is the header made last of a full note.
 	restored *header
 	timeline *timeline
@@ -46,6 +48,8 @@ func newIncarnation(t *Table, l *listing, idBase metacache.FileID) *incarnation 
 		listing:  l,
 		headers:  map[int64]*header{},
 		inCommit: map[int64]int64{},
+
+		mostHeaders: leastHeaders,
 	}
 }
 
@@ -126,10 +130,32 @@ func (n *incarnation) cached(v int64) *header {
 	return n.headers[v]
 }
 
+// leastHeaders is how many headers are kept whatever the index covers.
+const leastHeaders = 1000
+
 func (n *incarnation) remember(h *header) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.headers[h.version] = h
+	many := len(n.headers) > n.mostHeaders
+	n.mu.Unlock()
+	if many {
+		n.forgetHeaders(h.version)
+	}
+}
+
+// forgetHeaders drops the headers of versions that the index does not cover,
+// which can be read again, but for the one that was made last.
+func (n *incarnation) forgetHeaders(last int64) {
+	spans := n.coverage()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for v := range n.headers {
+		covered := slices.ContainsFunc(spans, func(s metacache.Span) bool { return s.First <= v && v <= s.Last })
+		if !covered && v != last {
+			delete(n.headers, v)
+		}
+	}
+	n.mostHeaders = 2*len(n.headers) + leastHeaders
 }
 
 // fileByID finds a file of the versions that the index holds.

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"sort"
 	"strconv"
@@ -53,6 +54,7 @@ func (n *incarnation) readTimeline(ctx context.Context) (*timeline, error) {
 	}
 	if known != nil && !l.commits.beginsWith(known.listing.commits) {
 		known = nil
+		n.forgetInCommit(l)
 	}
 	from, err := n.inCommitFrom(ctx, l, known)
 	if err != nil {
@@ -185,6 +187,13 @@ func (n *incarnation) inCommitTime(ctx context.Context, c commitFile, fileTime i
 	n.inCommit[c.version] = at
 	n.mu.Unlock()
 	return at, nil
+}
+
+// forgetInCommit drops the timestamps of commits that the log no longer has.
+func (n *incarnation) forgetInCommit(l *listing) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.inCommit, func(v, _ int64) bool { _, ok := l.find(v); return !ok })
 }
 
 // CommitTime returns when v was committed (in-commit timestamp, else
