@@ -26,7 +26,7 @@ func readActions(ctx context.Context, st store.Store, name string, visit func(ac
 }
 
 func newActionReader(ctx context.Context, object store.Object) *action.Reader {
-	return action.NewReader(&cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)})
+	return action.NewReader(&cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)}, object.Info().Size)
 }
 
 func scanActions(r *action.Reader, visit func(action.Action) error) error {

@@ -10,8 +10,9 @@ type dirNames struct {
 	names   []dirName
 	numbers map[string]uint32
 	// recent are numbers by a hash of the end of the spelling, where most differ:
-	// a lookup in numbers takes several times as long.
-	recent [1 << recentBits]uint32
+	// a lookup in numbers takes several times as long. It is made when there are
+	// manyNames, for a single commit has few.
+	recent []uint32
 
 	key []byte
 	// mapped is a map of partition values as entries.
@@ -21,7 +22,10 @@ type dirNames struct {
 // dirName is a directory and the spelling of its partition values.
 type dirName struct{ key, dir string }
 
-const recentBits = 14
+const (
+	recentBits = 14
+	manyNames  = 64
+)
 
 func newDirNames(fields []Field) *dirNames {
 	return &dirNames{fields: fields, numbers: map[string]uint32{}}
@@ -33,18 +37,30 @@ func (d *dirNames) of(values entries) string {
 		return ""
 	}
 	d.key = values.appendTo(d.key[:0])
+	if d.recent == nil {
+		return d.names[d.number(values)].dir
+	}
 	recent := &d.recent[endHash(d.key)]
-	if n := int(*recent); n < len(d.names) && d.names[n].key == string(d.key) {
-		return d.names[n].dir
+	if n := d.names[*recent]; n.key == string(d.key) {
+		return n.dir
 	}
+	*recent = d.number(values)
+	return d.names[*recent].dir
+}
+
+// number is the place in names of the values that key spells.
+func (d *dirNames) number(values entries) uint32 {
 	number, ok := d.numbers[string(d.key)]
-	if !ok {
-		number = uint32(len(d.names))
-		d.names = append(d.names, dirName{string(d.key), PartitionDir(d.fields, values.toMap())})
-		d.numbers[d.names[number].key] = number
+	if ok {
+		return number
 	}
-	*recent = number
-	return d.names[number].dir
+	number = uint32(len(d.names))
+	d.names = append(d.names, dirName{string(d.key), PartitionDir(d.fields, values.toMap())})
+	d.numbers[d.names[number].key] = number
+	if len(d.names) == manyNames {
+		d.recent = make([]uint32, 1<<recentBits)
+	}
+	return number
 }
 
 // endHash is a hash of the last bytes.

@@ -60,7 +60,7 @@ func decodeNote(text []byte) (*note, error) {
 	if err := json.Unmarshal(head, &n.noteHead); err != nil {
 		return nil, err
 	}
-	return n, scanActions(action.NewReader(bytes.NewReader(rest)), func(a action.Action) error {
+	return n, scanActions(action.NewReader(bytes.NewReader(rest), int64(len(rest))), func(a action.Action) error {
 		n.state = append(n.state, a)
 		return nil
 	})

@@ -110,9 +110,12 @@ const inCommitLook = 8
 // inCommitFrom returns the version from which in-commit timestamps count. If
 // the latest version is corrupt, file times must do. Where they are enabled
 // every commit has one, so that mostly the newest commits tell that they are
-// not, and the metadata need not be known. known is the timeline of an earlier
+// not, if the metadata is not known. known is the timeline of an earlier
 // state of the listing, or nil.
 func (n *incarnation) inCommitFrom(ctx context.Context, l *listing, known *timeline) (int64, error) {
+	if h := n.cached(l.latest); h != nil {
+		return h.inCommitFrom(), nil
+	}
 	newest := l.commits.all[max(0, len(l.commits.all)-inCommitLook):]
 	if known != nil && known.from == noInCommit {
 		newest = l.commits.all[len(known.listing.commits.all):]
@@ -132,19 +135,25 @@ func (n *incarnation) inCommitFrom(ctx context.Context, l *listing, known *timel
 		}
 		return 0, err
 	}
+	return h.inCommitFrom(), nil
+}
+
+// inCommitFrom is the version from which in-commit timestamps count, as the
+// metadata says.
+func (h *header) inCommitFrom() int64 {
 	conf := h.metadata.Configuration
 	if !strings.EqualFold(conf["delta.enableInCommitTimestamps"], "true") {
-		return noInCommit, nil
+		return noInCommit
 	}
 	text, ok := conf["delta.inCommitTimestampEnablementVersion"]
 	if !ok {
-		return 0, nil
+		return 0
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return noInCommit, nil
+		return noInCommit
 	}
-	return v, nil
+	return v
 }
 
 func hasInCommitTime(info *action.CommitInfo) bool {

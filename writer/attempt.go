@@ -149,7 +149,7 @@ func commitID(ctx context.Context, st store.Store, name string) (string, error) 
 		return "", err
 	}
 	defer object.Close()
-	first, err := action.NewReader(io.NewSectionReader(object, 0, object.Info().Size)).Next()
+	first, err := action.NewReader(io.NewSectionReader(object, 0, object.Info().Size), object.Info().Size).Next()
 	if bad := (*action.LineError)(nil); errors.As(err, &bad) || errors.Is(err, io.EOF) {
 		return "", nil
 	}

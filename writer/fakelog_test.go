@@ -176,7 +176,7 @@ func (l *fakeLog) ReadCommit(ctx context.Context, v int64) ([]action.Action, err
 		return nil, err
 	}
 	var out actions
-	for r := action.NewReader(io.NewSectionReader(o, 0, o.Info().Size)); ; {
+	for r := action.NewReader(io.NewSectionReader(o, 0, o.Info().Size), o.Info().Size); ; {
 		a, err := r.Next()
 		if err == io.EOF && len(out) > 0 {
 			return out, nil

@@ -100,7 +100,7 @@ func readCommit(t *testing.T, path string) (actions []action.Action) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for r := action.NewReader(f); ; {
+	for r := action.NewReader(f, 0); ; {
 		a, err := r.Next()
 		if err == io.EOF {
 			return actions

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 )
 
 // errNotYet is what a backend says of bytes that may still become a file.
@@ -101,9 +102,9 @@ func (s *Staged) settleIfWhole(ctx context.Context) error {
 	if !b.commits() {
 		return nil
 	}
-	var beside func(*verdict)
+	var beside func(*verdict, func())
 	if s.live.mayEarly(s, b) {
-		beside = func(v *verdict) { s.live.makeEarly(context.WithoutCancel(ctx), s, b, v) }
+		beside = func(v *verdict, sync func()) { s.live.makeEarly(context.WithoutCancel(ctx), s, b, v, sync) }
 	}
 	_, err := s.settleBeside(ctx, b, beside)
 	if isRefusal(err) {
@@ -118,9 +119,10 @@ func (s *Staged) settle(ctx context.Context, b binding) (complete bool, err erro
 	return s.settleBeside(ctx, b, nil)
 }
 
-// settleBeside is settle, and calls beside, if it is given, for a file that fits
-// while that is made durable.
-func (s *Staged) settleBeside(ctx context.Context, b binding, beside func(*verdict)) (complete bool, err error) {
+// settleBeside is settle, and calls beside, if it is given, for a file that fits.
+// What beside does after it has called its second argument, it does while the
+// file is made durable.
+func (s *Staged) settleBeside(ctx context.Context, b binding, beside func(*verdict, func())) (complete bool, err error) {
 	s.mu.Lock()
 	st, whole, size := s.state, s.written.covers(s.size), s.size
 	if st == stateComplete && s.verdict.at == b.place.dir {
@@ -165,13 +167,14 @@ func (s *Staged) settleBeside(ctx context.Context, b binding, beside func(*verdi
 	return true, nil
 }
 
-func (s *Staged) syncBeside(v *verdict, beside func(*verdict)) error {
+func (s *Staged) syncBeside(v *verdict, beside func(*verdict, func())) error {
 	if beside == nil {
 		return s.file.Sync()
 	}
 	synced := make(chan error, 1)
-	go func() { synced <- s.file.Sync() }()
-	beside(v)
+	sync := sync.OnceFunc(func() { go func() { synced <- s.file.Sync() }() })
+	beside(v, sync)
+	sync()
 	return <-synced
 }
 

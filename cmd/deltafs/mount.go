@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"syscall"
@@ -156,7 +157,8 @@ func (j *mountJob) run(ctx context.Context) error {
 	}
 	defer j.log.close()
 	j.opts.Source, j.opts.Logger = j.source, j.log.logger
-	saveMemory()
+	ballast := saveMemory()
+	defer runtime.KeepAlive(ballast)
 	j.opts.OnIdle = debug.FreeOSMemory // the collector lets go of it slowly, and not at all when nothing is allocated
 	if j.cache != nil {
 		j.cache.Logger = j.log.logger

@@ -72,7 +72,7 @@ func BenchmarkReader(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := NewReader(bytes.NewReader(text))
+		r := NewReader(bytes.NewReader(text), int64(len(text)))
 		for {
 			if _, err := r.Next(); err == io.EOF {
 				break

@@ -44,9 +44,12 @@ type Reader struct {
 	text []byte
 }
 
-// NewReader returns a Reader of newline-delimited actions.
-func NewReader(r io.Reader) *Reader {
-	return &Reader{MaxLine: DefaultMaxLine, in: bufio.NewReaderSize(r, 64<<10)}
+// NewReader returns a Reader of newline-delimited actions. size is about how many
+// bytes there are to read: most commits are a few KB, and a buffer for more
+// would cost more than reading them.
+func NewReader(r io.Reader, size int64) *Reader {
+	const smallest, largest = 1 << 10, 64 << 10
+	return &Reader{MaxLine: DefaultMaxLine, in: bufio.NewReaderSize(r, int(min(max(size+1, smallest), largest)))}
 }
 
 // Next returns the next action, or io.EOF after the last one. Blank lines are

@@ -42,7 +42,7 @@ func TestReaderReadsLines(t *testing.T) {
 			"whole": strings.NewReader(tt.text), "halves": iotest.HalfReader(strings.NewReader(tt.text)),
 			"late EOF": iotest.DataErrReader(strings.NewReader(tt.text)),
 		} {
-			if got, err := kinds(NewReader(r)); got != tt.want || err != nil {
+			if got, err := kinds(NewReader(r, 0)); got != tt.want || err != nil {
 				t.Errorf("%s, %s: got %q, %v, want %q", tt.name, name, got, err, tt.want)
 			}
 		}
@@ -59,7 +59,7 @@ func TestReaderNamesTheBadLine(t *testing.T) {
 		{"zeros at the end", txnLine + "\n\x00\x00\x00", 2},
 	}
 	for _, tt := range tests {
-		_, err := kinds(NewReader(strings.NewReader(tt.text)))
+		_, err := kinds(NewReader(strings.NewReader(tt.text), int64(len(tt.text))))
 		var bad *LineError
 		if !errors.As(err, &bad) || bad.Line != tt.line || !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", tt.line)) {
 			t.Errorf("%s: got %v, want an error in line %d", tt.name, err, tt.line)
@@ -69,13 +69,13 @@ func TestReaderNamesTheBadLine(t *testing.T) {
 
 func TestReaderLimitsTheLine(t *testing.T) {
 	text := txnLine + "\n" + `{"commitInfo":"` + strings.Repeat("y", 200<<10) + `"}` + "\n"
-	r := NewReader(strings.NewReader(text))
+	r := NewReader(strings.NewReader(text), 0)
 	r.MaxLine = 150 << 10
 	var bad *LineError
 	if got, err := kinds(r); got != "txn" || !errors.As(err, &bad) || bad.Line != 2 {
 		t.Errorf("got %q, %v", got, err)
 	}
-	r = NewReader(strings.NewReader(txnLine))
+	r = NewReader(strings.NewReader(txnLine), 0)
 	r.MaxLine = len(txnLine)
 	if got, err := kinds(r); got != "txn" || err != nil {
 		t.Errorf("a line of just the limit: got %q, %v", got, err)
@@ -102,7 +102,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestReaderDoesNotBufferALongLineThatIsNoObject(t *testing.T) {
 	for _, in := range []*endless{{fill: 0}, {fill: 'x'}, {prefix: "  [", fill: ' '}, {prefix: txnLine + "\n", fill: '"'}} {
 		var bad *LineError
-		if _, err := kinds(NewReader(in)); !errors.As(err, &bad) || in.read > 1<<20 {
+		if _, err := kinds(NewReader(in, 0)); !errors.As(err, &bad) || in.read > 1<<20 {
 			t.Errorf("%q: got %v after %d bytes", in.fill, err, in.read)
 		}
 	}
@@ -110,7 +110,7 @@ func TestReaderDoesNotBufferALongLineThatIsNoObject(t *testing.T) {
 
 func TestReaderPassesReadErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := kinds(NewReader(io.MultiReader(strings.NewReader(txnLine+"\n"+txnLine), iotest.ErrReader(broken))))
+	_, err := kinds(NewReader(io.MultiReader(strings.NewReader(txnLine+"\n"+txnLine), iotest.ErrReader(broken)), 0))
 	if err != broken {
 		t.Errorf("got %v, want the reader's error: half a line is no line", err)
 	}
