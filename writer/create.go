@@ -234,7 +234,7 @@ func (l *Live) abandon(s *Staged) {
 		l.vanish(s, b.key())
 		return
 	}
-	kept := binding{place: b.place, name: fmt.Sprintf(".%s.%d.partial", b.name, s.id), bound: true, process: b.process}
+	kept := binding{place: b.place, name: fmt.Sprintf(".%s.%d.partial", b.name, s.id), bound: true, process: b.process, partial: true}
 	l.mu.Lock()
 	lost := !s.bind.bound // its process has just put another file in its place
 	if !lost {

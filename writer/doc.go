@@ -39,7 +39,8 @@
 // It is committed at the next flush, sync, rename or link under a data name,
 // and sealed. A replacement is bound to the add.path that it replaces when it
 // is opened, and until it commits only the process that writes it sees it. A
-// refused file loses its name and moves to the rejected ones. Unlinks of
+// refused file loses its name and moves to the rejected ones, and so does, in the
+// end, one that was closed and is not committed: see unfinished. Unlinks of
 // committed files are collected and committed as one; those of a process that
 // is writing a file go into the commit of that file.
 //
@@ -60,14 +61,16 @@
 //
 // The package knows nothing of FUSE and errno. Locks, outer to inner:
 //
+//   - unfinished.sweeping: one move of what nobody goes on with at a time;
 //   - Staged.op: one write, check, rename or commit of a file at a time;
 //   - the lock of a name (Live.keys): one commit under a name at a time, and
 //     nobody makes, takes or unlinks the name meanwhile;
 //   - burst.flushing: one commit that has unlinks at a time;
 //   - the commit turn, whose wait can be cancelled, then queue.mu for moments;
 //   - Live.syncing: one move to a newer version at a time;
-//   - Live.mu, then Staged.mu, burst.mu, area.mu, notes.mu and checkpointer.mu,
-//     which are held for moments and, but for opening a file and adding a note, never during I/O.
+//   - Live.mu, then Staged.mu, burst.mu, unfinished.mu, area.mu, notes.mu and
+//     checkpointer.mu, which are held for moments and, but for opening a file and
+//     adding a note, never during I/O.
 //
 // So a write or commit of one file never makes a lookup, a listing or another
 // file wait.

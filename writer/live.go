@@ -30,6 +30,8 @@ type Live struct {
 	keys keyedMutex
 	// burst are the unlinks that wait for their commit.
 	burst burst
+	// unfinished are the files that wait for who goes on with them.
+	unfinished unfinished
 
 	// mu guards what follows. It is never held during I/O.
 	mu  sync.Mutex
@@ -83,6 +85,7 @@ func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {
 		hidden: map[string]int64{}, appended: map[int64]bool{}, leaving: map[string]int{}, gone: newGraveyard(), leftovers: leftovers{},
 	}
 	l.burst.init(l)
+	l.unfinished.init(l)
 	if opts.ReadOnly {
 		return l, nil
 	}
@@ -101,6 +104,7 @@ func openLive(ctx context.Context, back backend, opts Options) (*Live, error) {
 func (l *Live) close(ctx context.Context) error {
 	err := l.burst.flush(ctx, everywhere)
 	l.burst.stop()
+	l.unfinished.stop()
 	l.mu.Lock()
 	left := make([]*Staged, 0, len(l.all))
 	for _, s := range l.all {

@@ -53,6 +53,8 @@ type Staged struct {
 	// closed: no write since the last close(2) of a handle that writes. The
 	// kernel tells the end of a handle itself some time later.
 	closed bool
+	// closedAt is when the last handle was closed.
+	closedAt time.Time
 	// verdict of a complete file; result of one that failed. retry says that
 	// every handle from before a failed write is closed.
 	verdict *verdict
@@ -108,6 +110,9 @@ type binding struct {
 	// drops is a committed file that goes with the commit too: the one whose
 	// place the file was to take before it was renamed.
 	drops *unlinked
+	// partial says that the name is the one under which the bytes of a
+	// replacement stayed that was not finished.
+	partial bool
 }
 
 func (b binding) key() key { return b.place.key(b.name) }
@@ -192,7 +197,15 @@ func (s *Staged) CloseHandle(write bool) {
 	}
 	s.mu.Lock()
 	s.release()
+	unfinished := false
+	if s.readers+s.writers == 0 {
+		s.closedAt = time.Now()
+		unfinished = s.touched && s.mayFinish()
+	}
 	s.mu.Unlock()
+	if unfinished {
+		s.live.unfinished.look(0)
+	}
 }
 
 // acquire opens the bytes for one more user; s.mu is held.
