@@ -15,6 +15,10 @@ import (
 // checkpointGrace is how long the end of a mount waits for a checkpoint.
 const checkpointGrace = 3 * time.Second
 
+// checkpointRest lets checkpoints take no more than a quarter of a processor
+// where appends to a large table follow each other fast.
+func checkpointRest(took time.Duration) time.Duration { return 3 * took }
+
 // checkpointer writes the checkpoints that commits of this process make due,
 // one at a time and in the background: no commit waits for one or fails
 // because of one.
@@ -24,11 +28,16 @@ type checkpointer struct {
 	logger *slog.Logger
 	limits checkpointLimits
 	now    func() time.Time
-	// grace is how long close waits.
+	// grace is how long close waits, rest how long one checkpoint waits after
+	// another one that took so long.
 	grace time.Duration
+	rest  func(took time.Duration) time.Duration
 
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	// closing is closed by close, once.
+	closing chan struct{}
 
 	mu sync.Mutex
 	// due is the newest version that is to get a checkpoint, nil for none.
@@ -50,7 +59,8 @@ type dueCheckpoint struct {
 func newCheckpointer(t *snapshot.Table, o Options) *checkpointer {
 	c := &checkpointer{
 		table: t, opts: o, logger: o.Logger.With("op", "checkpoint", "table", t.Name()),
-		limits: defaultCheckpointLimits, now: time.Now, grace: checkpointGrace,
+		limits: defaultCheckpointLimits, now: time.Now, grace: checkpointGrace, rest: checkpointRest,
+		closing: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -73,8 +83,8 @@ func (c *checkpointer) committed(version int64, h header) {
 	}
 }
 
-// run works until nothing is due. Of what became due meanwhile the newest one
-// is enough.
+// run works until nothing is due, with a rest after each checkpoint. Of what
+// became due meanwhile the newest one is enough.
 func (c *checkpointer) run(idle chan struct{}) {
 	defer close(idle)
 	for {
@@ -87,8 +97,20 @@ func (c *checkpointer) run(idle chan struct{}) {
 			return
 		}
 		c.mu.Unlock()
+		start := time.Now()
 		_, err := c.checkpoint(c.ctx, due.header, due.version)
 		c.report(err)
+		c.wait(c.rest(time.Since(start)))
+	}
+}
+
+// wait waits, but not when the mount ends.
+func (c *checkpointer) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.closing:
 	}
 }
 
@@ -117,7 +139,10 @@ func (c *checkpointer) report(err error) {
 // written has no name, and gets none any more.
 func (c *checkpointer) close(ctx context.Context) {
 	c.mu.Lock()
-	c.closed = true
+	if !c.closed {
+		c.closed = true
+		close(c.closing)
+	}
 	idle := c.idle
 	c.mu.Unlock()
 	if idle == nil {

@@ -232,6 +232,36 @@ func TestCloseGivesALongCheckpointUp(t *testing.T) {
 	c.wantLog("00000000000000000000.json 00000000000000000001.json")
 }
 
+// TestCheckpointsRest: the next one is written later, or when the mount ends.
+func TestCheckpointsRest(t *testing.T) {
+	c := newCheckpointTable(t).commit(testProtocol(1, 2), testMetadata("delta.checkpointInterval", "1"))
+	w, err := Open(t.Context(), c.open(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rests := make(chan time.Duration, 2)
+	w.checkpoints.grace = time.Hour
+	w.checkpoints.rest = func(took time.Duration) time.Duration {
+		rests <- took
+		return time.Hour
+	}
+	if _, err := w.Commit(t.Context(), appendOf(0, "f")); err != nil {
+		t.Fatal(err)
+	}
+	if took := <-rests; took <= 0 {
+		t.Errorf("took %v", took)
+	}
+	if _, err := w.Commit(t.Context(), appendOf(1, "g")); err != nil {
+		t.Fatal(err)
+	}
+	c.wantLog("00000000000000000000.json 00000000000000000001.checkpoint.parquet 00000000000000000001.json 00000000000000000002.json _last_checkpoint")
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.wantLog("00000000000000000000.json 00000000000000000001.checkpoint.parquet 00000000000000000001.json " +
+		"00000000000000000002.checkpoint.parquet 00000000000000000002.json _last_checkpoint")
+}
+
 func TestCloseWaitsForAShortCheckpoint(t *testing.T) {
 	c := newCheckpointTable(t).commit(testProtocol(1, 2), testMetadata("delta.checkpointInterval", "1"))
 	w, err := Open(t.Context(), c.open(), Options{})
