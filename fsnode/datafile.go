@@ -15,17 +15,17 @@ import (
 type dataFile struct {
 	inc *incarnation
 	id  uint64
-	snapshot.File
+	*snapshot.File
 }
 
 // file builds the node of a file that a directory of the incarnation shows.
-func (inc *incarnation) file(f snapshot.File) (*dataFile, error) {
+func (inc *incarnation) file(f *snapshot.File) (*dataFile, error) {
 	d := &dataFile{inc: inc}
 	return d, d.be(f)
 }
 
 // be makes the node that of another file of its incarnation.
-func (d *dataFile) be(f snapshot.File) error {
+func (d *dataFile) be(f *snapshot.File) error {
 	id, ok := fileRef{d.inc.slot, f.SchemaOrdinal, f.ID}.nodeID()
 	if !ok {
 		return fault.New(errForbidden, "more files or schemas than the mount can number").
@@ -51,7 +51,7 @@ func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
 		return nil, err
 	}
 	file.SchemaOrdinal = ref.ordinal
-	return &dataFile{inc: inc, id: id, File: file}, nil
+	return &dataFile{inc: inc, id: id, File: &file}, nil
 }
 
 func (d *dataFile) key() nodeKey           { return nodeKey{kind: kindData, table: d.inc.t} }

@@ -33,6 +33,7 @@ type FS struct {
 	watcher  *watcher
 	keeper   *keeper
 	writes   gate
+	aheads   *aheads
 
 	// server is set at Init and used for notifications and passthrough.
 	server atomic.Pointer[fuse.Server]
@@ -67,6 +68,7 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	}
 	f.log = f.opt.log
 	f.notifier = newNotifier(func(fn func()) { f.guard("notify", fn) })
+	f.aheads = newAheads(func(fn func()) { f.wg.Go(func() { f.guard("readdir", fn) }) })
 	f.files = newOpenFiles(f)
 	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	f.watcher, f.keeper = newWatcher(f.log), newKeeper(f)

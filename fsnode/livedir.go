@@ -83,7 +83,7 @@ func (d *liveDir) child(name string, n writer.Node) (child, error) {
 	case n.Staged != nil:
 		return child{name, &stagedFile{d.inc, n.Staged}, never}, nil
 	case n.File != nil:
-		f, err := d.inc.file(*n.File)
+		f, err := d.inc.file(n.File)
 		return child{name, f, never}, err
 	case n.Dir != nil:
 		return child{name, d.inc.liveDir(*n.Dir), liveTTL}, nil

@@ -87,10 +87,15 @@ type fakeDir struct {
 	names []string
 	fail  error
 	lists int
+	// changed says that it is not settled, panics that it panics when listed.
+	changed, panics bool
 }
 
 func (d *fakeDir) list(context.Context) iter.Seq2[child, error] {
 	d.lists++
+	if d.panics {
+		panic("listed")
+	}
 	return func(yield func(child, error) bool) {
 		for _, n := range d.names {
 			if !yield(child{name: n}, nil) {
@@ -115,6 +120,8 @@ func (d *fakeFrozenDir) listAfter(ctx context.Context, name string) iter.Seq2[ch
 		}
 	}
 }
+
+func (d *fakeFrozenDir) settled() bool { return !d.changed }
 
 // bothKinds runs a test with a directory that is resumable, and one that is not.
 func bothKinds(t *testing.T, names []string, fail error, test func(t *testing.T, d *fakeDir, h *dirHandle)) {

@@ -107,6 +107,9 @@ type directory interface {
 type resumable interface {
 	directory
 	listAfter(ctx context.Context, name string) iter.Seq2[child, error]
+	// settled reports whether the attributes of what was listed are those that
+	// a listing would give now.
+	settled() bool
 }
 
 // child is what a name in a directory means.

@@ -79,7 +79,7 @@ func (f *FS) openData(ctx context.Context, d *dataFile, out *fuse.OpenOut) error
 	if err != nil {
 		return err
 	}
-	if snapshot.SizeChanged(d.File, of.reader) {
+	if snapshot.SizeChanged(*d.File, of.reader) {
 		f.notifier.do(func() { f.invalidate(d.id) })
 	}
 	out.Fh = f.handles.add(&dataHandle{f.files, of})

@@ -65,7 +65,7 @@ func (o *openFiles) acquire(ctx context.Context, d *dataFile) (*openFile, error)
 	if of.opened {
 		return of, nil
 	}
-	r, err := d.inc.snap.Open(ctx, d.File)
+	r, err := d.inc.snap.Open(ctx, *d.File)
 	if err != nil {
 		o.drop(of)
 		return nil, err

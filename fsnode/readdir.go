@@ -11,7 +11,8 @@ import (
 // dirHandle is an open directory and the position in it: the offset of an entry
 // is its number. A reader never sees one half of a commit: the handle holds the
 // listing that it began with, unless the directory never changes. Then it only
-// knows the name it has come to, which costs less than a listing that pauses.
+// knows the name it has come to, which costs less than a listing that pauses,
+// and lists the next names while the kernel takes in the last ones.
 type dirHandle struct {
 	dir directory
 	id  uint64
@@ -23,8 +24,10 @@ type dirHandle struct {
 	// lookups is how many names of a snapshot directory had been looked up when
 	// it was opened.
 	lookups uint64
-	// name is the last name that was delivered, if the directory is resumable.
-	name string
+	// name is the last name that was delivered, if the directory is resumable,
+	// and ahead what follows it.
+	name  string
+	ahead dirAhead
 	// The rest is of other directories: the listing, what was taken from it and
 	// not delivered yet, and what ended it.
 	next func() (child, error, bool)
@@ -44,6 +47,7 @@ func (h *dirHandle) rewind() {
 	if h.stop != nil {
 		h.stop()
 	}
+	h.ahead.stop()
 	h.pos, h.name, h.next, h.stop, h.held, h.err = 0, "", nil, nil, nil, nil
 }
 
@@ -59,11 +63,16 @@ func (h *dirHandle) read(off uint64, add func(child) bool) error {
 		if err != nil && h.pos == off {
 			return err
 		}
-		if err != nil || !add(c) {
+		if err != nil {
+			return nil
+		}
+		if !add(c) {
+			h.lookAhead(int(h.pos - off))
 			return nil
 		}
 		h.advance(c.name)
 	}
+	h.ahead.stop()
 	return nil
 }
 
@@ -100,6 +109,14 @@ func (h *dirHandle) rest() iter.Seq2[child, error] {
 			h.pull(yield)
 			return
 		}
+		if !d.settled() {
+			h.ahead.stop()
+		}
+		for c, ok := h.ahead.next(); ok; c, ok = h.ahead.next() {
+			if !yield(c, nil) {
+				return
+			}
+		}
 		d.listAfter(h.ctx, h.name)(yield)
 	}
 }
@@ -134,6 +151,7 @@ func (h *dirHandle) advance(name string) {
 	}
 	h.pos++
 	h.held = nil
+	h.ahead.delivered()
 }
 
 // OpenDir implements fuse.RawFileSystem.
@@ -149,7 +167,7 @@ func (f *FS) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 			return f.failAt(d, "opendir", "", err)
 		}
 	}
-	h := &dirHandle{dir: d, id: in.NodeId}
+	h := &dirHandle{dir: d, id: in.NodeId, ahead: dirAhead{aheads: f.aheads}}
 	if s, ok := d.(*snapshotDir); ok {
 		h.lookups = s.lookups.Load()
 	}

@@ -96,7 +96,7 @@ func (d *snapshotDir) listAfter(ctx context.Context, name string) iter.Seq2[chil
 			case e.File == nil:
 				c = d.subdir(e.Name)
 			default:
-				err = file.be(*e.File)
+				err = file.be(e.File)
 				c = child{e.Name, file, forever}
 			}
 			if !yield(c, err) || err != nil {
@@ -106,11 +106,15 @@ func (d *snapshotDir) listAfter(ctx context.Context, name string) iter.Seq2[chil
 	}
 }
 
+// settled implements resumable. Only the size of a file may turn out to be
+// another one.
+func (d *snapshotDir) settled() bool { return !d.inc.snap.HasOtherSizes() }
+
 func (d *snapshotDir) child(e snapshot.DirEntry) (child, error) {
 	if e.File == nil {
 		return d.subdir(e.Name), nil
 	}
-	n, err := d.inc.file(*e.File)
+	n, err := d.inc.file(e.File)
 	return child{e.Name, n, forever}, err
 }
 

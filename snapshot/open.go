@@ -88,6 +88,10 @@ func (t *Table) noteSize(f File, size int64) {
 		"version", f.Version, "path", f.Path, "logged", f.Size, "found", size)
 }
 
+// HasOtherSizes reports whether a data file was found to have another size than
+// the log says. Files that were shown before show the log's.
+func (t *Table) HasOtherSizes() bool { return t.resized.Load() }
+
 // explainGone says who may have deleted the file.
 func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
 	e := fault.Wrap(ErrFileGone, cause, "the log names the file but it is not there").AtVersion(f.Version).InFile(f.Path)
