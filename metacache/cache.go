@@ -18,10 +18,12 @@ import (
 const (
 	DefaultCacheSize  = 4 << 30
 	DefaultCacheFloor = 256 << 20
-	// So much is read from the log in about the time that it takes to open a
-	// run.
+	// What is less reads from the log as fast as from a run.
 	DefaultCacheMinFiles    = 10_000
 	DefaultCacheMinVersions = 200
+	// A lake may have thousands of small tables, each of which would take memory
+	// and descriptors for nothing.
+	DefaultCacheSmall = 4
 )
 
 // CacheOptions configure a Cache.
@@ -36,6 +38,9 @@ type CacheOptions struct {
 	// MinFiles is how many files a run must have to be kept, MinVersions how
 	// many versions; one of them is enough.
 	MinFiles, MinVersions int
+	// Small is how many tables are kept though they have less, of those that one
+	// process opens.
+	Small int
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 }
@@ -55,11 +60,15 @@ type Cache struct {
 	stale sync.Map
 	// told makes sure that the same trouble is logged once.
 	told sync.Map
+
+	mu sync.Mutex
+	// small are the tables that are kept though they are small.
+	small map[string]bool
 }
 
 // OpenCache returns the cache in a directory, which need not exist.
 func OpenCache(o CacheOptions) *Cache {
-	c := &Cache{options: o, log: o.Logger, lru: newLRU(unpackedBytes)}
+	c := &Cache{options: o, log: o.Logger, lru: newLRU(unpackedBytes), small: map[string]bool{}}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -94,6 +103,16 @@ type cachedIndex struct {
 var _ Discarder = (*cachedIndex)(nil)
 
 func (x *cachedIndex) Discard() error { return x.keeper.discard() }
+
+// admits reports whether a small table is one of the few that are kept.
+func (c *Cache) admits(table string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.small) < c.options.Small {
+		c.small[table] = true
+	}
+	return c.small[table]
+}
 
 // tell logs what keeps the cache from working, each kind of it once.
 func (c *Cache) tell(what string, err error) {

@@ -151,7 +151,8 @@ func (k *diskKeeper) drop(s *slot, dir string, why error) {
 
 // wants implements keeper.
 func (k *diskKeeper) wants(versions int, files int64) bool {
-	return files >= int64(k.cache.options.MinFiles) || versions >= k.cache.options.MinVersions
+	o := &k.cache.options
+	return files >= int64(o.MinFiles) || versions >= o.MinVersions || k.cache.admits(k.table)
 }
 
 // keep implements keeper.

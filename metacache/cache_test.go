@@ -123,6 +123,29 @@ func TestSmallTablesTouchNoDisk(t *testing.T) {
 	}
 }
 
+func TestAFewSmallTablesAreKept(t *testing.T) {
+	c := testCache(t)
+	c.options.MinFiles, c.options.MinVersions, c.options.Small = 1000, 9, 2
+	for _, step := range []struct {
+		table string
+		kept  bool
+	}{{"/a", true}, {"/b", true}, {"/c", false}, {"/a", true}, {"/c", false}} {
+		if got := c.newKeeper(step.table).wants(1, 1); got != step.kept {
+			t.Errorf("%s: %v", step.table, got)
+		}
+	}
+	if !c.newKeeper("/c").wants(1, 1000) {
+		t.Error("a large one is not kept")
+	}
+	tr := newTruth(t, 60, 3)
+	c = testCache(t)
+	c.options.MinFiles, c.options.MinVersions, c.options.Small = 1000, 9, 1
+	tr.keep(t, c)
+	if n := tr.check(t, c); n != len(tr.versions) {
+		t.Errorf("%d of %d versions are covered", n, len(tr.versions))
+	}
+}
+
 func TestTablesAreKeptOnceTheyAreLarge(t *testing.T) {
 	for name, commits := range map[string]int{"files": 7, "versions": 8} {
 		t.Run(name, func(t *testing.T) {

@@ -71,6 +71,7 @@ func cacheOptions(c *cli.Context) (o *metacache.CacheOptions, without, err error
 	return &metacache.CacheOptions{
 		Dir: dir, Size: int64(*size), Floor: metacache.DefaultCacheFloor,
 		MinFiles: metacache.DefaultCacheMinFiles, MinVersions: metacache.DefaultCacheMinVersions,
+		Small: metacache.DefaultCacheSmall,
 	}, nil, nil
 }
 

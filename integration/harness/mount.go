@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -62,6 +63,9 @@ func StartWith(t testing.TB, source string, o Options) *Mount {
 	}
 	m := &Mount{Source: source, Dir: o.Dir, t: t, log: &syncBuffer{}, ended: make(chan struct{})}
 	args := append([]string{"mount"}, o.Flags...)
+	if !slices.ContainsFunc(o.Flags, func(f string) bool { return strings.HasSuffix(f, "-disk-cache") || strings.HasPrefix(f, "--cache-dir") }) {
+		args = append(args, "--cache-dir", t.TempDir())
+	}
 	m.cmd = exec.Command(Binary(), append(args, source, o.Dir)...)
 	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
 	m.cmd.Env = append(append(os.Environ(), "TZ=UTC"), o.Env...)
