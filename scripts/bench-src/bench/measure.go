@@ -12,13 +12,14 @@ type contender struct {
 	once func() (float64, error)
 }
 
-// alternately measures the contenders in turn, run by run, and returns their
-// medians.
+// alternately measures the contenders in turn, run by run, each run beginning
+// with another one, and returns their medians.
 func alternately(runs int, contenders ...contender) ([]float64, error) {
 	all := make([][]float64, len(contenders))
-	for range runs {
-		for i, c := range contenders {
-			v, err := c.once()
+	for run := range runs {
+		for turn := range contenders {
+			i := (run + turn) % len(contenders)
+			v, err := contenders[i].once()
 			if err != nil {
 				return nil, err
 			}
