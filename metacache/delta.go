@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/btree"
 )
@@ -23,9 +24,12 @@ type delta struct {
 }
 
 // entry is a change and the version that made it. It is immutable once it is
-// in a delta.
+// in a delta, but for the rank that was not known then.
 type entry struct {
 	change
+	// late is one more than the rank, once somebody needed it of an entry that
+	// is unranked.
+	late    atomic.Int64
 	version int64
 	// older is the entry before of the same path.
 	older *entry
@@ -35,7 +39,7 @@ const (
 	deltaDegree = 32
 	// entryBytes is about what an entry takes beside its text: itself and its
 	// places in the tree and the maps.
-	entryBytes = 260
+	entryBytes = 270
 )
 
 func newDelta() *delta {
@@ -46,10 +50,10 @@ func newDelta() *delta {
 	}
 }
 
-// compareEntries orders by key, the latest version first. The rank agrees with
-// the key and spares most comparisons of strings.
+// compareEntries orders by key, the latest version first. The rank, where it is
+// known, agrees with the key and spares most comparisons of strings.
 func compareEntries(a, b *entry) int {
-	if a.rank != b.rank {
+	if a.rank != b.rank && a.rank != unranked && b.rank != unranked {
 		return cmp.Compare(a.rank, b.rank)
 	}
 	if c := a.file.Key.Compare(b.file.Key); c != 0 {
@@ -177,7 +181,7 @@ const (
 )
 
 // cursor begins at a key; rank is that of the first file of the base whose key
-// is not less.
+// is not less, or unranked.
 func (d *delta) cursor(version int64, rank int, key Key) *cursor {
 	return &cursor{delta: d, version: version, from: pivot(change{rank: rank, file: File{Key: key}}, math.MaxInt64)}
 }
@@ -209,7 +213,7 @@ func (c *cursor) fill() {
 	c.delta.mu.RLock()
 	defer c.delta.mu.RUnlock()
 	c.delta.byKey.AscendGreaterOrEqual(&c.from, func(e *entry) bool {
-		same := last != nil && last.rank == e.rank && last.file.Key == e.file.Key
+		same := last != nil && last.file.Key == e.file.Key
 		switch {
 		case !same && e.version <= c.version:
 			last = e

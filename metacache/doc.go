@@ -17,7 +17,9 @@
 //
 // A base is on the heap first: columns of numbers in few bytes and texts in
 // large pieces, hashed by path, and put in order one directory at a time, when
-// it is first read. An index may have a keeper, which in the background puts
+// it is first read. To look for a name that it does not have, or to add one, is
+// not to read it: a filter knows most such names, and the place of an added file
+// in the base is found when a listing asks for it. An index may have a keeper, which in the background puts
 // bases elsewhere and knows the runs of the process before.
 //
 // [Cache] is where such keepers keep runs on disk, one directory for each

@@ -20,6 +20,7 @@ type heapBase struct {
 	slots  int
 	sum    Totals
 	paths  pathTable
+	names  nameFilter
 	held   int64
 
 	dirs []heapDir
@@ -51,7 +52,7 @@ func (h *heapBase) close()         {}
 // weigh finds out what bytes returns.
 func (h *heapBase) weigh() {
 	const dirBytes = 100
-	h.held = h.paths.bytes() + 4*int64(len(h.order)) + dirBytes*int64(len(h.dirs))
+	h.held = h.paths.bytes() + h.names.bytes() + 4*int64(len(h.order)) + dirBytes*int64(len(h.dirs))
 	for i := range h.chunks {
 		h.held += h.chunks[i].bytes()
 	}

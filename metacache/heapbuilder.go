@@ -32,9 +32,10 @@ type heapBuilder struct {
 	ids      []FileID
 	keepsIDs bool
 
-	// hashes are those of the paths, in pieces of a chunk each.
-	seed   maphash.Seed
-	hashes [][]uint32
+	// hashes are those of the paths, names those of the visible names, both in
+	// pieces of a chunk each.
+	seed          maphash.Seed
+	hashes, names [][]uint32
 }
 
 func newHeapBuilder() *heapBuilder {
@@ -49,10 +50,13 @@ func (b *heapBuilder) add(f *File) error {
 		return fault.New(ErrTooLarge, "an index holds at most %d files", maxSlots)
 	}
 	if b.chunk.len() == 0 {
-		b.hashes = append(b.hashes, make([]uint32, 0, cmp.Or(min(len(b.chunks), 1)*chunkFiles, 16)))
+		files := cmp.Or(min(len(b.chunks), 1)*chunkFiles, 16)
+		b.hashes = append(b.hashes, make([]uint32, 0, files))
+		b.names = append(b.names, make([]uint32, 0, files))
 	}
 	last := len(b.hashes) - 1
 	b.hashes[last] = append(b.hashes[last], hashPath(b.seed, f.Path))
+	b.names[last] = append(b.names[last], hashPath(b.seed, f.Name))
 	dir := b.dir(f.Dir)
 	b.files[dir]++
 	b.chunk.add(f, dir)
@@ -96,7 +100,7 @@ func endHash(path string) uint64 {
 
 // finish returns the base. Of two files of one path the later counts.
 func (b *heapBuilder) finish(ctx context.Context) (*heapBase, error) {
-	h := &heapBase{slots: b.slots(), sum: b.totals}
+	h := &heapBase{slots: b.slots(), sum: b.totals, names: newNameFilter(b.names, b.slots())}
 	if b.chunk.len() > 0 {
 		b.chunks = append(b.chunks, b.chunk.finish())
 	}

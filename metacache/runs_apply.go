@@ -154,7 +154,7 @@ func (c *commit) change(ctx context.Context, fate *fate) error {
 	case fate.hasBase && fate.inBase.file.Key == live.file.Key:
 		live.rank, live.inBase = fate.inBase.rank, true
 	default:
-		if live.rank, err = seekKey(ctx, c.before.base, live.file.Key); err != nil {
+		if live.rank, err = c.before.rankOf(ctx, live.file.Key); err != nil {
 			return err
 		}
 	}

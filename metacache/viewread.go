@@ -47,10 +47,61 @@ func (v view) named(ctx context.Context, dir, name string) (part, error) {
 	if !ok {
 		return p, nil
 	}
+	if h := v.unordered(d); h != nil && !h.names.mayHave(hashPath(h.paths.seed, name)) {
+		p.first, p.end = unranked, unranked
+		return p, nil
+	}
 	if p.first, err = v.base.seekName(ctx, d, name); err == nil {
 		p.end, err = v.base.seekName(ctx, d, firstAfter(name))
 	}
 	return p, err
+}
+
+// unordered returns the base if the files of one of its directories are not in
+// order yet, else nil.
+func (v view) unordered(d baseDir) *heapBase {
+	if h, ok := v.base.base.(*heapBase); ok && d.files > 0 && !h.dirs[h.dirWith(d.first)].sorted.Load() {
+		return h
+	}
+	return nil
+}
+
+// rankOf returns the rank of a key that the base does not have, unranked where
+// that would put a directory in order.
+func (v view) rankOf(ctx context.Context, k Key) (int, error) {
+	d, ok, err := seekDir(ctx, v.base, k.Dir)
+	if err != nil || !ok {
+		return d.first, err
+	}
+	if v.unordered(d) != nil {
+		return unranked, nil
+	}
+	return seekKey(ctx, v.base, k)
+}
+
+// rank returns the rank of an entry.
+func (v view) rank(ctx context.Context, e *entry) (int, error) {
+	if e.rank != unranked {
+		return e.rank, nil
+	}
+	if late := e.late.Load(); late > 0 {
+		return int(late - 1), nil
+	}
+	rank, err := seekKey(ctx, v.base, e.file.Key)
+	if err == nil {
+		e.late.Store(int64(rank) + 1)
+	}
+	return rank, err
+}
+
+// isAt reports whether an entry of a part stands before the file with a rank, or
+// in its place. One that is behind the part is not ranked for this.
+func (v view) isAt(ctx context.Context, e *entry, rank int, p *part) (bool, error) {
+	if e.rank == unranked && !p.holds(&e.file.Key) {
+		return false, nil
+	}
+	at, err := v.rank(ctx, e)
+	return at == rank, err
 }
 
 // seekDir returns a directory of a base; if it has no such one, false and the
@@ -114,7 +165,15 @@ func (v view) scan(ctx context.Context, p part) iter.Seq2[File, error] {
 					return
 				}
 				hidden := false
-				for e := c.peek(); e != nil && e.rank == rank; e = c.peek() {
+				for e := c.peek(); e != nil; e = c.peek() {
+					at, err := v.isAt(ctx, e, rank, &p)
+					if err != nil {
+						yield(File{}, err)
+						return
+					}
+					if !at {
+						break
+					}
 					c.advance()
 					hidden = hidden || e.inBase
 					if !e.ended && !emit(&e.file) {
@@ -152,7 +211,17 @@ func (v view) dirFrom(ctx context.Context, from string) (string, bool, error) {
 		rank = d.first
 	}
 	c := v.delta.cursor(v.version, rank, Key{Dir: from})
-	for e := c.peek(); e != nil && e.rank == rank; e = c.peek() {
+	for e := c.peek(); e != nil; e = c.peek() {
+		// What is unranked in the directory, or before it, does not say more than
+		// where it is.
+		if e.rank != unranked || ok && CompareDirs(e.file.Dir, d.path) > 0 {
+			if at, err := v.rank(ctx, e); err != nil || at != rank {
+				if err != nil {
+					return "", false, err
+				}
+				break
+			}
+		}
 		c.advance()
 		if !e.ended {
 			return e.file.Dir, true, nil
