@@ -112,7 +112,7 @@ func (k *FakeKeeper) keep(ctx context.Context, r keptRun) (base, error) {
 	k.seen[r.serial] = true
 	k.last = max(k.last, r.serial)
 	b := newHeapBuilder()
-	b.keepsIDs = true
+	var ids []FileID
 	rank := 0
 	var before Key
 	for f := range files(r.base) {
@@ -124,6 +124,7 @@ func (k *FakeKeeper) keep(ctx context.Context, r keptRun) (base, error) {
 		}
 		before = f.Key
 		rank++
+		ids = append(ids, f.ID)
 		if err := b.add(&f); err != nil {
 			return nil, err
 		}
@@ -132,6 +133,7 @@ func (k *FakeKeeper) keep(ctx context.Context, r keptRun) (base, error) {
 	if err != nil {
 		return nil, err
 	}
+	heap.setIDs(ids)
 	out := &fakeBase{base: heap, keeper: k}
 	versions := r.versions
 	r.base, r.versions = nil, nil

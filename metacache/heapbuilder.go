@@ -29,9 +29,6 @@ type heapBuilder struct {
 	// files counts by directory.
 	files []int
 
-	ids      []FileID
-	keepsIDs bool
-
 	// hashes are those of the paths, names those of the visible names, both in
 	// pieces of a chunk each.
 	seed          maphash.Seed
@@ -61,9 +58,6 @@ func (b *heapBuilder) add(f *File) error {
 	b.files[dir]++
 	b.chunk.add(f, dir)
 	b.totals.add(f, 1)
-	if b.keepsIDs {
-		b.ids = append(b.ids, f.ID)
-	}
 	if b.chunk.len() == chunkFiles {
 		b.chunks = append(b.chunks, b.chunk.finish())
 	}
@@ -116,9 +110,6 @@ func (b *heapBuilder) finish(ctx context.Context) (*heapBase, error) {
 		b.files[c.number(dirColumn, i)]--
 	}
 	h.group(b.dirs, b.files, dead)
-	if b.keepsIDs {
-		h.setIDs(b.ids)
-	}
 	h.weigh()
 	return h, nil
 }
