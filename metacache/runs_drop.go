@@ -40,13 +40,15 @@ func (x *Runs) victim(least int64) *run {
 
 // dropUnread drops the oldest runs that nobody has read since the fold before,
 // if they are too many; but not the one that was just folded nor the one that
-// came of it: the versions that are listed may lie in either.
+// came of it, as the versions that are listed may lie in either, nor the one with
+// the newest version, which the next commit follows.
 func (x *Runs) dropUnread(folded *run) {
 	x.mu.Lock()
 	var dropped []*run
 	unread := 0
-	for _, r := range slices.Backward(slices.Clone(x.runs)) {
-		if r == folded || r == x.latest || r.used.Load() >= x.folded {
+	runs := slices.Clone(x.runs)
+	for i, r := range slices.Backward(runs) {
+		if i == len(runs)-1 || r == folded || r == x.latest || r.used.Load() >= x.folded {
 			continue
 		}
 		if unread++; unread > x.MaxUnread && x.remove(r) {

@@ -224,6 +224,20 @@ func TestFoldDropsWhatNobodyReads(t *testing.T) {
 	}
 }
 
+// TestNewestVersionStaysWhenOldOnesFold: the next commit follows it.
+func TestNewestVersionStaysWhenOldOnesFold(t *testing.T) {
+	x := open(t)
+	x.FoldBytes = 1
+	load(t, x, 9, "a")
+	load(t, x, 0, "a")
+	for v := range int64(5) {
+		apply(t, x, v+1, "", named(fmt.Sprint("b", v)))
+	}
+	if got := x.Coverage(); got[len(got)-1].Last != 9 || got[0].First == 0 {
+		t.Errorf("coverage %v", got)
+	}
+}
+
 func TestIterationOutlivesWhatItReads(t *testing.T) {
 	x := open(t)
 	x.FoldBytes, x.MaxRuns = 1, 1
