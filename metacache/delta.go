@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/btree"
 )
@@ -24,12 +23,9 @@ type delta struct {
 }
 
 // entry is a change and the version that made it. It is immutable once it is
-// in a delta, but for the rank that was not known then.
+// in a delta.
 type entry struct {
 	change
-	// late is one more than the rank, once somebody needed it of an entry that
-	// is unranked.
-	late    atomic.Int64
 	version int64
 	// older is the entry before of the same path.
 	older *entry
@@ -60,6 +56,15 @@ func compareEntries(a, b *entry) int {
 		return c
 	}
 	return cmp.Compare(b.version, a.version)
+}
+
+// isAt reports whether an entry stands before the file of the base with a rank,
+// or in its place, and not before the one before that.
+func (e *entry) isAt(rank int, f *File) bool {
+	if e.rank != unranked {
+		return e.rank == rank
+	}
+	return e.file.Key.Compare(f.Key) < 0
 }
 
 // newEntry copies a change.

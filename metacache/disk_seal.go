@@ -18,7 +18,7 @@ import (
 
 // diskFormat is the version of everything on disk. A run of another one is
 // made anew.
-const diskFormat = 1
+const diskFormat = 2
 
 const (
 	sealName     = "seal"

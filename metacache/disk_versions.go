@@ -175,7 +175,7 @@ func encodeVersion(e *encoder, v keptVersion, before []byte) {
 			has |= hasInBase
 		}
 		e.byte(has)
-		e.uint(uint64(c.rank))
+		e.uint(uint64(c.rank - unranked))
 		files.encode(e, c.file)
 	}
 }
@@ -196,11 +196,11 @@ func decodeVersion(body string, baseFiles int, before []byte) (keptVersion, erro
 	for range n {
 		has := d.byte()
 		rank := d.uint()
-		if rank > uint64(baseFiles) {
+		if rank > uint64(baseFiles-unranked) {
 			d.fail()
 		}
 		v.changes = append(v.changes, change{
-			ended: has&hasEnded != 0, inBase: has&hasInBase != 0, rank: int(rank), file: files.decode(&d),
+			ended: has&hasEnded != 0, inBase: has&hasInBase != 0, rank: int(rank) + unranked, file: files.decode(&d),
 		})
 	}
 	return v, d.end()

@@ -10,8 +10,8 @@
 // [Runs] is that index. A run covers versions in a row: its base is the complete
 // set of files of the first, compact and immutable, and its delta is what the
 // versions after it changed, entry by entry with the version that made it. A
-// read merges the two, which is cheap, because each entry knows where in the
-// base it belongs. A delta that would grow too large is folded: the next version
+// read merges the two, which is cheap, because both are in order, and most entries
+// know where in the base they belong. A delta that would grow too large is folded: the next version
 // becomes the base of a new run. Runs that are too many or too large are dropped,
 // and those that nobody has read between two folds.
 //
@@ -19,8 +19,11 @@
 // large pieces, hashed by path, and put in order one directory at a time, when
 // it is first read. To look for a name that it does not have, or to add one, is
 // not to read it: a filter knows most such names, and the place of an added file
-// in the base is found when a listing asks for it. An index may have a keeper, which in the background puts
-// bases elsewhere and knows the runs of the process before.
+// in the base is left to the listing that merges the two. Nor does an added file
+// read from a base on disk more than whether it has its path.
+//
+// An index may have a keeper, which in the background puts bases elsewhere and
+// knows the runs of the process before.
 //
 // [Cache] is where such keepers keep runs on disk, one directory for each
 // table. What is on disk may be damaged, gone or another's at any time: a read

@@ -109,6 +109,11 @@ func (h *heapBase) dir(ctx context.Context, number int) (baseDir, bool, error) {
 	return h.dirs[number].baseDir, true, ctx.Err()
 }
 
+// isOrdered reports whether the files of a directory are in order.
+func (h *heapBase) isOrdered(d baseDir) bool {
+	return d.files == 0 || h.dirs[h.dirWith(d.first)].sorted.Load()
+}
+
 func (h *heapBase) seekName(ctx context.Context, d baseDir, name string) (int, error) {
 	if d.files > 0 {
 		h.sort(h.dirWith(d.first))

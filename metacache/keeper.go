@@ -71,14 +71,13 @@ type change struct {
 	// ended says that the version no longer has the file.
 	ended bool
 	// rank is that of the first file of the base whose key is not less than
-	// that of this one, the number of files if there is none. A keeper is told
-	// all of them, an index may leave one unranked.
+	// that of this one, the number of files if there is none; or unranked.
 	rank int
 	// inBase says that the key of that file is this one.
 	inBase bool
 }
 
-// unranked stands for a rank that was not looked for, because the directory of
-// the file is not in order yet: to add a file is no reason to order those that
-// are there.
+// unranked stands for a rank that was not looked for: to add a file is no reason
+// to order those that are there, or to read them from a disk. A listing finds the
+// place of the file among those of the base by its key.
 const unranked = -1

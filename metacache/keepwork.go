@@ -147,12 +147,8 @@ func (w *keepWorker) next() func() {
 	}
 	for _, r := range x.runs {
 		if r.keeping.state == isKept && r.keeping.handed < len(r.versions) {
-			v, b := r.kept(r.keeping.handed), r.base
-			b.users.Add(1)
-			return func() {
-				defer b.release()
-				w.hand(r, b, v)
-			}
+			v := r.kept(r.keeping.handed)
+			return func() { w.hand(r, v) }
 		}
 	}
 	for _, r := range slices.Backward(x.runs) {
@@ -187,28 +183,9 @@ func (r *run) kept(i int) keptVersion {
 	return v
 }
 
-// rank finds the ranks of the changes that have none.
-func (v *keptVersion) rank(ctx context.Context, b base) error {
-	for i := range v.changes {
-		c := &v.changes[i]
-		if c.rank != unranked {
-			continue
-		}
-		var err error
-		if c.rank, err = seekKey(ctx, b, c.file.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // hand gives the keeper the next version of a run that it has.
-func (w *keepWorker) hand(r *run, b base, v keptVersion) {
-	ctx := context.Background()
-	err := v.rank(ctx, b)
-	if err == nil {
-		err = w.keeper.applied(ctx, r.serial, v)
-	}
+func (w *keepWorker) hand(r *run, v keptVersion) {
+	err := w.keeper.applied(context.Background(), r.serial, v)
 	w.index.mu.Lock()
 	defer w.index.mu.Unlock()
 	if err != nil {
@@ -226,7 +203,7 @@ const freedBytes = 16 << 20
 // keep gives the keeper a run, and puts the base it returns in place of that
 // on the heap, which those go on to use who are reading it.
 func (w *keepWorker) keep(ctx context.Context, r *run, k keptRun) {
-	b, err := w.keepRanked(ctx, k)
+	b, err := w.keeper.keep(ctx, k)
 	x := w.index
 	x.mu.Lock()
 	r.keeping.cancel()
@@ -254,15 +231,6 @@ func (w *keepWorker) keep(ctx context.Context, r *run, k keptRun) {
 			debug.FreeOSMemory()
 		}
 	}
-}
-
-func (w *keepWorker) keepRanked(ctx context.Context, k keptRun) (base, error) {
-	for i := range k.versions {
-		if err := k.versions[i].rank(ctx, k.base); err != nil {
-			return nil, err
-		}
-	}
-	return w.keeper.keep(ctx, k)
 }
 
 // release lets go of what the keeper will not want. The index's mu is held.

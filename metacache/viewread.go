@@ -47,7 +47,7 @@ func (v view) named(ctx context.Context, dir, name string) (part, error) {
 	if !ok {
 		return p, nil
 	}
-	if h := v.unordered(d); h != nil && !h.names.mayHave(hashPath(h.paths.seed, name)) {
+	if h, ok := v.base.base.(*heapBase); ok && !h.isOrdered(d) && !h.names.mayHave(hashPath(h.paths.seed, name)) {
 		p.first, p.end = unranked, unranked
 		return p, nil
 	}
@@ -57,51 +57,17 @@ func (v view) named(ctx context.Context, dir, name string) (part, error) {
 	return p, err
 }
 
-// unordered returns the base if the files of one of its directories are not in
-// order yet, else nil.
-func (v view) unordered(d baseDir) *heapBase {
-	if h, ok := v.base.base.(*heapBase); ok && d.files > 0 && !h.dirs[h.dirWith(d.first)].sorted.Load() {
-		return h
-	}
-	return nil
-}
-
 // rankOf returns the rank of a key that the base does not have, unranked where
-// that would put a directory in order.
+// that would put a directory in order or read files from the disk.
 func (v view) rankOf(ctx context.Context, k Key) (int, error) {
 	d, ok, err := seekDir(ctx, v.base, k.Dir)
 	if err != nil || !ok {
 		return d.first, err
 	}
-	if v.unordered(d) != nil {
+	if h, ok := v.base.base.(*heapBase); !ok || !h.isOrdered(d) {
 		return unranked, nil
 	}
 	return seekKey(ctx, v.base, k)
-}
-
-// rank returns the rank of an entry.
-func (v view) rank(ctx context.Context, e *entry) (int, error) {
-	if e.rank != unranked {
-		return e.rank, nil
-	}
-	if late := e.late.Load(); late > 0 {
-		return int(late - 1), nil
-	}
-	rank, err := seekKey(ctx, v.base, e.file.Key)
-	if err == nil {
-		e.late.Store(int64(rank) + 1)
-	}
-	return rank, err
-}
-
-// isAt reports whether an entry of a part stands before the file with a rank, or
-// in its place. One that is behind the part is not ranked for this.
-func (v view) isAt(ctx context.Context, e *entry, rank int, p *part) (bool, error) {
-	if e.rank == unranked && !p.holds(&e.file.Key) {
-		return false, nil
-	}
-	at, err := v.rank(ctx, e)
-	return at == rank, err
 }
 
 // seekDir returns a directory of a base; if it has no such one, false and the
@@ -166,12 +132,7 @@ func (v view) scan(ctx context.Context, p part) iter.Seq2[File, error] {
 				}
 				hidden := false
 				for e := c.peek(); e != nil; e = c.peek() {
-					at, err := v.isAt(ctx, e, rank, &p)
-					if err != nil {
-						yield(File{}, err)
-						return
-					}
-					if !at {
+					if !e.isAt(rank, &f) {
 						break
 					}
 					c.advance()
@@ -206,35 +167,31 @@ func (v view) dirFrom(ctx context.Context, from string) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
+	// rank is that of the first file that no entry hides, d its directory.
 	rank := v.base.count()
 	if ok {
 		rank = d.first
 	}
 	c := v.delta.cursor(v.version, rank, Key{Dir: from})
 	for e := c.peek(); e != nil; e = c.peek() {
-		// What is unranked in the directory, or before it, does not say more than
-		// where it is.
-		if e.rank != unranked || ok && CompareDirs(e.file.Dir, d.path) > 0 {
-			if at, err := v.rank(ctx, e); err != nil || at != rank {
-				if err != nil {
-					return "", false, err
-				}
-				break
-			}
+		if e.rank != unranked && e.rank != rank || e.rank == unranked && ok && CompareDirs(e.file.Dir, d.path) > 0 {
+			break
 		}
 		c.advance()
 		if !e.ended {
 			return e.file.Dir, true, nil
 		}
-		if e.inBase {
-			rank++
+		if !e.inBase {
+			continue
+		}
+		for rank++; ok && d.end() <= rank; {
+			number++
+			if d, ok, err = v.base.dir(ctx, number); err != nil {
+				return "", false, err
+			}
 		}
 	}
-	for ok && d.end() <= rank && err == nil {
-		number++
-		d, ok, err = v.base.dir(ctx, number)
-	}
-	return d.path, ok, err
+	return d.path, ok, nil
 }
 
 // standing is what a view knows of a path.
