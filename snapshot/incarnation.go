@@ -209,7 +209,7 @@ func (n *incarnation) header(ctx context.Context, v int64) (*header, error) {
 // build returns what is ready, else replays the log. Replays run one at a
 // time: those who wait for the same version find it ready, and when a caller
 // gives up the next one takes over.
-func (n *incarnation) build(ctx context.Context, v int64, ready func() *header, r replay) (*header, error) {
+func (n *incarnation) build(ctx context.Context, v int64, ready func() *header, r replay) (h *header, err error) {
 	if err := n.log().check(v); err != nil {
 		return nil, err
 	}
@@ -226,5 +226,24 @@ func (n *incarnation) build(ctx context.Context, v int64, ready func() *header, 
 	if err := n.alive(); err != nil {
 		return nil, err
 	}
-	return n.replay(ctx, v, r)
+	err = again(func() (err error) {
+		h, err = n.replay(ctx, v, r)
+		return err
+	})
+	return h, err
+}
+
+// maxAgain is more than an index has runs of versions: each loss is that of one.
+const maxAgain = 16
+
+// again does a step that starts from what the index covers, and does it again
+// while the index loses that on the way, as when a cache turns out to be damaged
+// where it is first read. The next time starts from something else, in the end
+// from the log.
+func again(step func() error) error {
+	err := step()
+	for tries := 0; tries < maxAgain && errors.Is(err, metacache.ErrNotCovered); tries++ {
+		err = step()
+	}
+	return err
 }

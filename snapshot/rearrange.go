@@ -41,7 +41,7 @@ func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) err
 			window = window[:0]
 			return true
 		}
-		for f, err := range alone.staying(r.opened().Files(ctx, base.version)) {
+		for f, err := range alone.staying(r.filesOf(ctx, base)) {
 			if err != nil {
 				yield(f, err)
 				return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/metacache"
 )
 
 // replay is a way to walk from version to version.
@@ -272,7 +273,22 @@ func (r *fileReplay) advanceFar(ctx context.Context, base *header, last int64) (
 	}
 	staying := sliceSeq(nil)
 	if base != nil {
-		staying = folded.staying(r.opened().Files(ctx, base.version))
+		staying = folded.staying(r.filesOf(ctx, base))
 	}
 	return reached.header, r.foldOnto(ctx, base, staying, folded, reached)
+}
+
+// filesOf yields the files of a version that the index covers. If that is lost
+// on the way, nothing was made of what was read so far.
+func (r *fileReplay) filesOf(ctx context.Context, h *header) fileSeq {
+	return func(yield func(metacache.File, error) bool) {
+		for f, err := range r.opened().Files(ctx, h.version) {
+			if err != nil && !r.covers(h.version) {
+				err = fault.Wrap(metacache.ErrNotCovered, err, "").AtVersion(h.version)
+			}
+			if !yield(f, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/deltafs/deltafs/internal/action"
@@ -65,40 +64,49 @@ func (s *Snapshot) Totals(ctx context.Context) (metacache.Totals, error) {
 
 // covered asks the index, and loads the version again if the index had to
 // drop it.
-func covered[T any](ctx context.Context, s *Snapshot, ask func() (T, error)) (T, error) {
-	out, err := ask()
-	if errors.Is(err, metacache.ErrNotCovered) {
-		if _, err := s.life.files(ctx, s.Version()); err != nil {
-			return out, s.table.fault(err)
-		}
+func covered[T any](ctx context.Context, s *Snapshot, ask func() (T, error)) (out T, err error) {
+	err = s.reload(ctx, func() (err error) {
 		out, err = ask()
-	}
+		return err
+	})
 	return out, s.table.fault(err)
 }
 
-// coveredSeq is covered for an iterator, which fails at its first step or
-// sees one version to its end.
+// coveredSeq is covered for an iterator, which is not covered at its first step
+// or never.
 func coveredSeq[T any](ctx context.Context, s *Snapshot, ask func() iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		retry := false
-		for v, err := range ask() {
-			if retry = errors.Is(err, metacache.ErrNotCovered); retry {
-				break
+		err := s.reload(ctx, func() error {
+			for v, err := range ask() {
+				if err != nil {
+					return err
+				}
+				if !yield(v, nil) {
+					return nil
+				}
 			}
-			if !yield(v, err) {
-				return
-			}
-		}
-		if !retry {
-			return
-		}
-		if _, err := s.life.files(ctx, s.Version()); err != nil {
+			return nil
+		})
+		if err != nil {
 			var none T
 			yield(none, s.table.fault(err))
-			return
 		}
-		ask()(yield)
 	}
+}
+
+// reload asks for the files of the version, and loads them before each further
+// time.
+func (s *Snapshot) reload(ctx context.Context, ask func() error) error {
+	asked := false
+	return again(func() error {
+		if asked {
+			if _, err := s.life.files(ctx, s.Version()); err != nil {
+				return err
+			}
+		}
+		asked = true
+		return ask()
+	})
 }
 
 // Files yields every file.
