@@ -28,6 +28,7 @@ type FS struct {
 	files *openFiles
 
 	handles  handleTable
+	retirees retirees
 	passages passages
 	notifier *notifier
 	watcher  *watcher
@@ -65,6 +66,7 @@ func New(ctx context.Context, o Options) (*FS, error) {
 		opt:           o.settings(),
 		tables:        map[string]*table{},
 		slots:         map[uint32]*incarnation{},
+		retirees:      retirees{after: retireAfter},
 	}
 	f.log = f.opt.log
 	f.notifier = newNotifier(func(fn func()) { f.guard("notify", fn) })

@@ -2,6 +2,7 @@ package fsnode
 
 import (
 	"context"
+	"math"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -55,10 +56,16 @@ func inoOf(id uint64, n node) uint64 {
 
 // Forget implements fuse.RawFileSystem.
 func (f *FS) Forget(id, n uint64) {
-	k, last := f.nodes.forget(id, n)
-	if !last {
-		return
+	if k, last := f.nodes.forget(id, n); last {
+		f.forgotten(k)
 	}
+}
+
+// drop is Forget before the kernel says so.
+func (f *FS) drop(id uint64) { f.Forget(id, math.MaxUint64) }
+
+// forgotten gives up what only a node that is gone has needed.
+func (f *FS) forgotten(k nodeKey) {
 	if k.inc != nil {
 		f.freeSlot(k.inc)
 	}

@@ -20,7 +20,12 @@ type stagedHandle struct {
 	once  sync.Once
 }
 
-func (h *stagedHandle) release() { h.once.Do(func() { h.node.CloseHandle(h.write) }) }
+func (h *stagedHandle) release() {
+	h.once.Do(func() {
+		h.node.CloseHandle(h.write)
+		h.node.inc.t.fs.retire(h.node)
+	})
+}
 
 func (h *stagedHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
 	return readAt(h.node, buf, off)

@@ -141,10 +141,10 @@ type want struct {
 }
 
 const (
-	// wantTTL is how long the kernel may take to look a name up again.
-	wantTTL = 5 * time.Second
-	// bindTTL is how long it may take to open what it found.
-	bindTTL  = 10 * time.Second
+	// wantTTL is how long the kernel may take to look a name up again, and bindTTL
+	// to open what it found, on a machine that does something else meanwhile.
+	wantTTL  = time.Minute
+	bindTTL  = time.Minute
 	maxWants = 1000
 )
 

@@ -313,6 +313,7 @@ func (l *Live) seal(s *Staged, b binding, version int64, addPath string, become 
 	s.mu.Lock()
 	slot := s.slot
 	s.state, s.addPath, s.become, s.sealedAt, s.result = stateSealed, addPath, become, version, nil
+	s.verdict = nil // the kernel may know the file for long, and statistics are large
 	s.mu.Unlock()
 	l.unbind(s, b.key())
 	for k := range l.replacing {

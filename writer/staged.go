@@ -153,6 +153,16 @@ func (s *Staged) Committed(ctx context.Context) (snapshot.File, bool) {
 	return f, ok && err == nil
 }
 
+// Settled reports whether the file is committed or gone, and neither open nor
+// found by any name: whoever asks for its name gets another one.
+func (s *Staged) Settled() bool {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return (s.state == stateSealed || s.state == stateGone) && s.links == 0 && s.users == 0
+}
+
 // OpenHandle counts an open; CloseHandle undoes it. Closing commits nothing.
 // ErrSealed when a committed file is opened for writing, and ErrNotExist when a
 // replacement was given up since it was looked up: the name means another file
