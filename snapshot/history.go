@@ -71,13 +71,25 @@ func (l *listing) known() []int64 {
 // commitInfo returns the commitInfo of a commit, nil if it has none. It
 // decodes that one line and reads no further.
 func (t *Table) commitInfo(ctx context.Context, v int64) (*action.CommitInfo, error) {
+	return t.commitInfoWithin(ctx, v, math.MaxInt)
+}
+
+// leadingCommitInfo is commitInfo if it is the first action of the commit, as
+// one with an in-commit timestamp must be (protocol section "In-Commit
+// Timestamps"). The rest of the commit is not read.
+func (t *Table) leadingCommitInfo(ctx context.Context, v int64) (*action.CommitInfo, error) {
+	return t.commitInfoWithin(ctx, v, 1)
+}
+
+// commitInfoWithin looks for the commitInfo in so many lines.
+func (t *Table) commitInfoWithin(ctx context.Context, v int64, lines int) (*action.CommitInfo, error) {
 	object, err := t.store.Open(ctx, CommitName(v))
 	if err != nil {
 		return nil, err
 	}
 	defer object.Close()
 	in := bufio.NewReaderSize(&cancelReader{ctx, io.NewSectionReader(object, 0, math.MaxInt64)}, 16<<10)
-	for {
+	for ; lines > 0; lines-- {
 		line, more, err := commitInfoLine(in)
 		if err != nil || line == nil && !more {
 			return nil, err
@@ -93,6 +105,7 @@ func (t *Table) commitInfo(ctx context.Context, v int64) (*action.CommitInfo, er
 			return info, nil
 		}
 	}
+	return nil, nil
 }
 
 // commitInfoLine reads one line and returns it if it begins as a commitInfo

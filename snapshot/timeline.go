@@ -122,7 +122,7 @@ func (n *incarnation) inCommitFrom(ctx context.Context, l *listing, known *timel
 	}
 	found := len(l.commits.all) == 0
 	for _, c := range newest {
-		info, err := n.table.commitInfo(ctx, c.version)
+		info, err := n.table.leadingCommitInfo(ctx, c.version)
 		found = found || err != nil || hasInCommitTime(info)
 	}
 	if !found {

@@ -94,13 +94,24 @@ func (c *checkpointer) run(idle chan struct{}) {
 		if due == nil || c.ctx.Err() != nil {
 			c.running = false
 			c.mu.Unlock()
+			c.giveUp(due)
 			return
 		}
 		c.mu.Unlock()
 		start := time.Now()
 		_, err := c.checkpoint(c.ctx, due.header, due.version)
 		c.report(err)
+		if err != nil {
+			c.giveUp(due)
+		}
 		c.wait(c.rest(time.Since(start)))
+	}
+}
+
+// giveUp says that the end of the mount came before a checkpoint that was due.
+func (c *checkpointer) giveUp(due *dueCheckpoint) {
+	if due != nil && c.ctx.Err() != nil {
+		c.logger.Info("checkpoint given up", "version", due.version, "hint", "deltafs checkpoint "+c.table.Name()+" writes one")
 	}
 }
 

@@ -209,7 +209,11 @@ func TestCloseGivesALongCheckpointUp(t *testing.T) {
 		}
 		return nil
 	})
-	w, err := Open(t.Context(), slow.table, Options{Report: func(op, name string, err error) { t.Errorf("reported %s: %v", op, err) }})
+	var log bytes.Buffer
+	w, err := Open(t.Context(), slow.table, Options{
+		Report: func(op, name string, err error) { t.Errorf("reported %s: %v", op, err) },
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,6 +227,9 @@ func TestCloseGivesALongCheckpointUp(t *testing.T) {
 	}
 	close(goOn)
 	settled(t, w.checkpoints)
+	if !strings.Contains(log.String(), `msg="checkpoint given up"`) {
+		t.Errorf("nobody is told: %s", &log)
+	}
 	c.wantLog("00000000000000000000.json 00000000000000000001.json")
 	// Nothing begins any more.
 	w.checkpoints.committed(10, header{})

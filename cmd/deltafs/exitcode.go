@@ -41,6 +41,7 @@ var exitCodes = []struct {
 	{errStorage, exitUnsupported},
 	{snapshot.ErrUnsupported, exitUnsupported},
 	{writer.ErrNoCheckpoint, exitUnsupported},
+	{writer.ErrReadOnly, exitUnsupported},
 	{snapshot.ErrNotTable, exitNotFound},
 	{snapshot.ErrNoVersion, exitNotFound},
 	{fsnode.ErrNoSource, exitNotFound},

@@ -79,7 +79,7 @@ func FuzzBrief(f *testing.F) {
 }
 
 func TestBriefReaderLeavesStatisticsOut(t *testing.T) {
-	r := NewReader(strings.NewReader(briefLines[0] + "\n" + `{"add":{"path":"p","size":-1}}`), 0)
+	r := NewReader(strings.NewReader(briefLines[0]+"\n"+`{"add":{"path":"p","size":-1}}`), 0)
 	r.Brief = true
 	a, err := r.Next()
 	if add, ok := a.(*Add); err != nil || !ok || add.Path != "d=1/a%20b" || add.Stats != "" {
