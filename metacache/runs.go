@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,7 @@ import (
 // Limits of an index unless told otherwise.
 const (
 	DefaultMaxRuns   = 8
-	DefaultMaxBytes  = 256 << 20
+	DefaultMaxBytes  = 128 << 20
 	DefaultFoldBytes = 4 << 20
 )
 
@@ -26,9 +27,10 @@ const (
 // What was covered may be dropped, see the fields. A file has the same ID in
 // all runs.
 type Runs struct {
-	// MaxRuns bounds the runs, and MaxBytes what they hold on the heap. The
-	// least recently used is dropped, but neither the one with the newest
-	// version nor the one that was given a version last.
+	// MaxRuns bounds the runs, and MaxBytes what they hold on the heap, but for
+	// the largest of them. The least recently used is dropped, but neither the
+	// one with the newest version nor the one that was given a version last. Room
+	// for a new run is made before it is there.
 	MaxRuns  int
 	MaxBytes int64
 	// FoldBytes bounds a delta, or what it may have for the size of its base if
@@ -71,10 +73,12 @@ func (x *Runs) Load(ctx context.Context, v int64, note []byte, files iter.Seq2[F
 	if x.covers(v) {
 		return nil
 	}
-	b, err := build(ctx, newHeapBuilder(), files)
+	b, err := build(ctx, newHeapBuilder(), x.withRoom(v, files))
 	if err != nil {
 		return err
 	}
+	freeLoad(b)
+	defer freeLoad(b)
 	if err := x.writing.acquire(ctx); err != nil {
 		return err
 	}
@@ -88,6 +92,14 @@ func (x *Runs) Load(ctx context.Context, v int64, note []byte, files iter.Seq2[F
 	}
 	x.insert(b, versionInfo{note: bytes.Clone(note), totals: b.totals()}, v, lastID)
 	return nil
+}
+
+// freeLoad gives back to the system what it took to load a large base: it is
+// about as much as the base.
+func freeLoad(b *heapBase) {
+	if b.bytes() >= freedBytes {
+		debug.FreeOSMemory()
+	}
 }
 
 // checkEvery is how many files are taken between two looks at the context.

@@ -14,7 +14,7 @@ func (x *Runs) fold(ctx context.Context, before view, v int64, note []byte, gone
 	for _, g := range gone {
 		f.gone[g] = true
 	}
-	b, err := build(ctx, newHeapBuilder(), f.files(ctx, added))
+	b, err := build(ctx, newHeapBuilder(), x.withRoom(v, f.files(ctx, added)))
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func TestLeastRecentlyUsedRunIsDropped(t *testing.T) {
 
 func TestLargeRunsAreDropped(t *testing.T) {
 	x := open(t)
-	x.MaxBytes = 20 << 20
+	x.MaxBytes = 12 << 20
 	large := func(v int64) {
 		if err := x.Load(t.Context(), v, nil, manyFiles(80_000)); err != nil { // 8 MB
 			t.Fatal(err)
