@@ -175,6 +175,54 @@ func TestMetadataCacheIsNeverTrusted(t *testing.T) {
 	}
 }
 
+func TestDamagedMetadataCacheBeforeNewerCommits(t *testing.T) {
+	for name, first := range map[string]func(m *harness.Mount) error{
+		"a version": func(m *harness.Mount) error { _, err := os.ReadDir(m.Path("@v3", "day=3")); return err },
+		"current":   func(m *harness.Mount) error { return os.Mkdir(m.Path("current", "day=new"), 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "table")
+			cache := filepath.Join(t.TempDir(), "cache")
+			table := largeTable(t, dir, "a")
+			m := harness.Start(t, dir, "--cache-dir", cache)
+			listing(t, m, "@v1")
+			awaitKept(t, cache)
+			m.Unmount()
+
+			for i := range 2 {
+				if err := table.Add(fmt.Sprintf("day=3/new-%d.parquet", i), fixture.Rows(0, 5)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			files, err := filepath.Glob(filepath.Join(cache, "*", "*", "*", "*.sst"))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			for _, f := range files {
+				data, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data[len(data)/2] ^= 1
+				if err := os.WriteFile(f, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m = harness.Start(t, dir, "--cache-dir", cache)
+			if err := first(m); err != nil {
+				t.Error(err)
+			}
+			if got := listing(t, m, "@v3"); len(got) != manyFiles+2 {
+				t.Errorf("it lists %d files", len(got))
+			}
+			m.Unmount()
+			if !strings.Contains(m.Log(), "does not read and will be loaded again") {
+				t.Errorf("the damage was not met:\n%s", m.Log())
+			}
+		})
+	}
+}
+
 func TestMetadataCacheOfAKilledMount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "table")
 	cache := filepath.Join(t.TempDir(), "cache")
