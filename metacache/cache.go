@@ -7,11 +7,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Defaults of CacheOptions.
@@ -47,7 +51,8 @@ type CacheOptions struct {
 
 // Cache keeps indexes in a directory, so that a table need not be loaded from
 // its log again. All that can be wrong with the directory costs time only: what
-// is damaged is dropped, and what cannot be kept stays in memory.
+// is damaged is dropped, and what cannot be kept stays in memory. Links are not
+// followed, and what has not the name of something that a cache makes is left alone.
 //
 // Each table has a directory, and in it slots. A process owns the slot of a
 // table that it writes to, by a lock; one that finds it taken takes the next.
@@ -156,17 +161,39 @@ func (c *Cache) tableDir(root string) (string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	return dir, nameTable(filepath.Join(dir, tableFile), root)
+	return dir, nameTable(dir, root)
+}
+
+// ownEntries lists a directory of a cache. It follows no link, and says
+// errForeign of what is no directory: whatever that is, the cache has not made it.
+func ownEntries(dir string) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%w: %s is a link or a file", errForeign, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
 }
 
 // nameTable makes sure that a directory is that of a table. Who was killed, or
 // lost power, while writing the name has left none, part of one, or zeros: a
-// name that does not end as one is no other table's.
-func nameTable(name, root string) error {
-	line := []byte(root + "\n")
+// name that does not end as one is no other table's. But a directory without a
+// name that has what no cache makes is somebody else's.
+func nameTable(dir, root string) error {
+	entries, err := ownEntries(dir)
+	if err != nil {
+		return err
+	}
+	name, line := filepath.Join(dir, tableFile), []byte(root+"\n")
 	known, err := readLimited(name, maxTableFile)
+	unnamed := errors.Is(err, os.ErrNotExist) || err == nil && !bytes.HasSuffix(known, []byte("\n"))
 	switch {
-	case errors.Is(err, os.ErrNotExist) || err == nil && !bytes.HasSuffix(known, []byte("\n")):
+	case unnamed && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != tableFile && !isSlotName(e.Name()) }):
+		return fmt.Errorf("%w: %s has files of others", errForeign, dir)
+	case unnamed:
 		return os.WriteFile(name, line, 0o600)
 	case err == nil && !bytes.Equal(known, line):
 		return fmt.Errorf("%w: %s names another table", errForeign, name)

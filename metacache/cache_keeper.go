@@ -76,6 +76,10 @@ func (k *diskKeeper) claim() {
 	}
 	for i := range tableSlotCount {
 		k.own, err = lockSlot(slotDir(dir, i))
+		if errors.Is(err, errForeign) {
+			k.cache.tell("a part of it is not its own", err)
+			continue
+		}
 		if !errors.Is(err, errLocked) {
 			break
 		}
@@ -92,7 +96,7 @@ func (k *diskKeeper) restore(ctx context.Context) (kept, error) {
 	var out kept
 	for _, s := range k.sources() {
 		runs, last, err := s.runs(ctx, k.cache, func(dir string, err error) { k.drop(s, dir, err) })
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errForeign) {
 			k.cache.tell("a part of it cannot be read", err)
 		}
 		if ctx.Err() != nil {

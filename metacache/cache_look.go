@@ -162,7 +162,7 @@ func (c *Cache) Clear(ctx context.Context, root string) (cleared, busy []CachedS
 // removeTableDir removes the directory of a table without slots.
 func removeTableDir(dir string) {
 	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) == 1 && entries[0].Name() == tableFile {
+	if err == nil && len(entries) == 1 && entries[0].Name() == tableFile && entries[0].Type().IsRegular() {
 		_ = os.Remove(filepath.Join(dir, tableFile))
 		_ = os.Remove(dir)
 	}

@@ -112,6 +112,11 @@ func slotDir(tableDir string, number int) string {
 	return filepath.Join(tableDir, strconv.Itoa(number))
 }
 
+func isSlotName(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && 0 <= n && n < tableSlotCount && strconv.Itoa(n) == name
+}
+
 // isTableDir reports whether an entry of a cache's directory is its own.
 func isTableDir(e fs.DirEntry) bool {
 	_, err := hex.DecodeString(e.Name())
@@ -138,7 +143,10 @@ func tableSlots(dir string) []slotInfo {
 	var out []slotInfo
 	for i := range tableSlotCount {
 		s := slotInfo{dir: slotDir(dir, i)}
-		info, err := os.Stat(filepath.Join(s.dir, lockFile))
+		if ownSlot(s.dir) != nil {
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(s.dir, lockFile))
 		if err != nil {
 			continue
 		}

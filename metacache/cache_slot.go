@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,11 @@ func lockSlot(dir string) (*slot, error) {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
 		}
-		f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+		err := ownSlot(dir)
+		var f *os.File
+		if err == nil {
+			f, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		}
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -55,6 +60,17 @@ func lockSlot(dir string) (*slot, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s cannot be locked", dir)
+}
+
+// ownSlot says errForeign of what no cache has made: a slot with anything in it
+// has a lock file, which comes first and goes last.
+func ownSlot(dir string) error {
+	entries, err := ownEntries(dir)
+	if err != nil || len(entries) == 0 ||
+		slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == lockFile && e.Type().IsRegular() }) {
+		return err
+	}
+	return fmt.Errorf("%w: %s has files of others", errForeign, dir)
 }
 
 // lockOpened locks an open lock file; false if its name means another one now.
@@ -105,11 +121,11 @@ func (s *slot) release() {
 	}
 }
 
-// empty deletes all that is in the slot.
+// empty deletes all runs in the slot. What has another name is somebody else's.
 func (s *slot) empty() error {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := ownEntries(s.dir)
 	for _, e := range entries {
-		if e.Name() != lockFile {
+		if _, ok := serialOf(e.Name()); ok {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, e.Name())))
 		}
 	}
@@ -146,23 +162,24 @@ type diskRun struct {
 }
 
 // runs reads the runs of a slot, oldest first, and returns the greatest serial
-// in use. What cannot be read is told to bad.
+// in use. What cannot be read is told to bad; what has no name of a run is left
+// alone.
 func (s *slot) runs(ctx context.Context, c *Cache, bad func(dir string, err error)) (runs []diskRun, last uint64, err error) {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := ownEntries(s.dir)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, e := range entries {
-		if e.Name() == lockFile {
+		serial, ok := serialOf(e.Name())
+		if !ok {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return runs, last, err
 		}
 		dir := filepath.Join(s.dir, e.Name())
-		serial, ok := serialOf(e.Name())
 		last = max(last, serial)
-		if !ok || !e.IsDir() || strings.HasSuffix(e.Name(), newSuffix) {
+		if !e.IsDir() || strings.HasSuffix(e.Name(), newSuffix) {
 			bad(dir, damaged(nil, "it is no finished run"))
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 )
 
 // Verify reads all of a cached run and checks that it holds together. It
-// returns what is wrong with it, and changes nothing.
+// returns what is wrong with it, a line for each finding, and changes nothing.
 func (c *Cache) Verify(ctx context.Context, r CachedRun) error {
 	if r.Err != nil {
 		return r.Err
@@ -20,7 +20,14 @@ func (c *Cache) Verify(ctx context.Context, r CachedRun) error {
 	b := run.base.(*diskBase)
 	defer b.close()
 	v := verifier{base: b, seal: b.seal}
-	return errors.Join(v.files(ctx), v.paths(ctx), v.ids(ctx))
+	var found []error
+	for _, check := range []func(context.Context) error{v.files, v.paths, v.ids} {
+		found = append(found, check(ctx))
+		if _, err := b.state(); err != nil {
+			break // which all others would say again
+		}
+	}
+	return errors.Join(found...)
 }
 
 // verifier compares the parts of a base with each other.

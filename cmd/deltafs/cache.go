@@ -284,10 +284,14 @@ func printVerified(c *cli.Context, t metacache.CachedTable, r metacache.CachedRu
 	if c.Bool("json") {
 		return writeJSON(c.App.Writer, line)
 	}
-	result := fmt.Sprintf("ok, versions %d to %d", line.First, line.Last)
+	results := []string{fmt.Sprintf("ok, versions %d to %d", line.First, line.Last)}
 	if failure != nil {
-		result = line.Error
+		results = strings.Split(line.Error, "\n")
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", line.Path, printable(result, 4096))
+	var err error
+	for _, result := range results {
+		_, failed := fmt.Fprintf(c.App.Writer, "%s: %s\n", line.Path, printable(result, 4096))
+		err = errors.Join(err, failed)
+	}
 	return err
 }

@@ -153,7 +153,7 @@ func TestCacheVerify(t *testing.T) {
 		t.Errorf("ls says\n%s", ls)
 	}
 	r = deltafs(t, "cache", "verify", "/tables/b", "--cache-dir", dir)
-	if r.code != exitFailure || !strings.Contains(r.stdout, "damaged") {
+	if r.code != exitFailure || strings.Count(r.stdout, "damaged metadata cache") != 1 || strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("got %+v", r)
 	}
 	must(t, "cache", "verify", "/tables/a", "--cache-dir", dir)
