@@ -2,7 +2,7 @@ package snapshot
 
 import (
 	"context"
-	"slices"
+	"errors"
 
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -42,7 +42,11 @@ func (n *incarnation) newIndex(ctx context.Context) (metacache.Index, error) {
 			t.log.Warn("the cache does not open", "op", "load", "table", t.name, "err", err)
 			break
 		}
-		if n.believes(ctx, index) {
+		believed, err := n.believes(ctx, index)
+		if err != nil {
+			return nil, errors.Join(err, index.Close())
+		}
+		if believed {
 			return index, nil
 		}
 		t.log.Info("the cache is of another table", "op", "load", "table", t.name)
@@ -54,32 +58,38 @@ func (n *incarnation) newIndex(ctx context.Context) (metacache.Index, error) {
 	return metacache.NewMemory(), nil
 }
 
-// believes reports whether an index that was opened is of the log at hand: of
-// the versions that it covers, the newest whose files the log still has must
-// have been read from these.
-func (n *incarnation) believes(ctx context.Context, index metacache.Index) bool {
+// believes reports whether an index that was opened is of the log at hand: all
+// versions that it covers must have been read from the files that the log still
+// has of them, and there must be such files.
+func (n *incarnation) believes(ctx context.Context, index metacache.Index) (bool, error) {
 	l := n.log()
 	spans := index.Coverage()
 	if len(spans) == 0 {
-		return true
+		return true, nil
 	}
 	if spans[len(spans)-1].Last > l.latest {
-		return false // cleanup never takes the newest commit
+		return false, nil // cleanup never takes the newest commit
 	}
-	for _, span := range slices.Backward(spans) {
-		for v := span.Last; v >= span.First && ctx.Err() == nil; v-- {
+	proven := false
+	for _, span := range spans {
+		for v := span.First; v <= span.Last; v++ {
 			text, err := index.Note(ctx, v)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
 			if err != nil {
 				continue
 			}
-			noted, err := decodeNote(text)
+			head, _, err := decodeNoteHead(text)
 			if err != nil {
-				return false
+				continue
 			}
-			if same, there := l.holds(v, noted.Files); there {
-				return same
+			same, there := l.holds(v, head.Files)
+			if there && !same {
+				return false, nil
 			}
+			proven = proven || there
 		}
 	}
-	return false
+	return proven, nil
 }

@@ -151,7 +151,7 @@ func TestHeadersAreRestoredOneByOne(t *testing.T) {
 	c.notes = 0
 	table, _ = reopened(t, f, c)
 	at(t, table, 400)
-	if c.notes > fullNoteEvery+2 {
+	if heads := 401; c.notes > heads+fullNoteEvery+2 { // heads prove that the cache is of the log
 		t.Errorf("%d notes were read for one version", c.notes)
 	}
 	if n := len(table.life.headers); n != 1 {
@@ -186,10 +186,11 @@ func TestCacheOfAnotherLogIsDiscarded(t *testing.T) {
 		discards int
 		want     string
 	}{
-		"same":     {func(*fixture) {}, 0, "a b c"},
-		"longer":   {func(f *fixture) { f.commit(3, addLine("d", 1)) }, 0, "a b c d"},
-		"replaced": {func(f *fixture) { f.remove(CommitName(2)); f.commit(2, addLine("x", 1)) }, 1, "a b x"},
-		"shorter":  {func(f *fixture) { f.remove(CommitName(2)) }, 1, "a b"},
+		"same":                     {func(*fixture) {}, 0, "a b c"},
+		"longer":                   {func(f *fixture) { f.commit(3, addLine("d", 1)) }, 0, "a b c d"},
+		"replaced":                 {func(f *fixture) { f.remove(CommitName(2)); f.commit(2, addLine("x", 1)) }, 1, "a b x"},
+		"replaced before the last": {func(f *fixture) { f.remove(CommitName(1)); f.commit(1, addLine("x", 1)) }, 1, "a c x"},
+		"shorter":                  {func(f *fixture) { f.remove(CommitName(2)) }, 1, "a b"},
 		"made again": {func(f *fixture) {
 			for v := range int64(3) {
 				f.remove(CommitName(v))
@@ -223,6 +224,32 @@ func TestCacheOfAnotherLogIsDiscarded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// cancelling cancels who opens it.
+type cancelling struct {
+	*keptCache
+	cancel func()
+}
+
+func (c cancelling) Open(ctx context.Context, root string) (metacache.Index, error) {
+	defer c.cancel()
+	return c.keptCache.Open(ctx, root)
+}
+
+func TestCancelledOpeningDiscardsNoCache(t *testing.T) {
+	f, kept := newFixture(t).plain(addLine("a", 1)), &keptCache{}
+	table, _ := reopened(t, f, kept)
+	wantPaths(t, table, 0, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	table, _ = reopened(t, f, cancelling{kept, cancel})
+	if _, err := table.At(ctx, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if kept.discards != 0 {
+		t.Error("the cache was discarded")
+	}
+	wantPaths(t, table, 0, "a")
 }
 
 func TestTableMadeAgainDiscardsItsCache(t *testing.T) {

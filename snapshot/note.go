@@ -54,12 +54,19 @@ func (n *note) encode() ([]byte, error) {
 	return out, err
 }
 
+// decodeNoteHead returns also what comes behind the head.
+func decodeNoteHead(text []byte) (head noteHead, rest []byte, err error) {
+	line, rest, _ := bytes.Cut(text, []byte{'\n'})
+	err = json.Unmarshal(line, &head)
+	return head, rest, err
+}
+
 func decodeNote(text []byte) (*note, error) {
-	head, rest, _ := bytes.Cut(text, []byte{'\n'})
-	n := &note{}
-	if err := json.Unmarshal(head, &n.noteHead); err != nil {
+	head, rest, err := decodeNoteHead(text)
+	if err != nil {
 		return nil, err
 	}
+	n := &note{noteHead: head}
 	return n, scanActions(action.NewReader(bytes.NewReader(rest), int64(len(rest))), func(a action.Action) error {
 		n.state = append(n.state, a)
 		return nil
