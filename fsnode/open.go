@@ -56,6 +56,9 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 // staged file to the name, and on ESTALE the kernel looks the name up again.
 func (f *FS) wantWrite(ctx context.Context, in *fuse.OpenIn, d *dataFile) error {
 	file, err := d.inc.snap.FileByID(ctx, d.ID)
+	if errors.Is(err, snapshot.ErrNotExist) {
+		return errStale // it went with the versions that the index has dropped
+	}
 	if err == nil {
 		err = d.inc.live.WantWrite(ctx, caller(&in.InHeader), file)
 	}

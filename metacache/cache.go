@@ -167,10 +167,10 @@ func (c *Cache) tableDir(root string) (string, error) {
 // ownEntries lists a directory of a cache. It follows no link, and says
 // errForeign of what is no directory: whatever that is, the cache has not made it.
 func ownEntries(dir string) ([]fs.DirEntry, error) {
-	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
-	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is a link or a file", errForeign, dir)
 	}
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}

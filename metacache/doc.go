@@ -10,10 +10,11 @@
 // [Runs] is that index. A run covers versions in a row: its base is the complete
 // set of files of the first, compact and immutable, and its delta is what the
 // versions after it changed, entry by entry with the version that made it. A
-// read merges the two, which is cheap, because both are in order, and most entries
-// know where in the base they belong. A delta that would grow too large is folded: the next version
-// becomes the base of a new run. Runs that are too many or too large are dropped,
-// the latter before another is loaded, and those that nobody has read between two folds.
+// read merges the two, which is cheap, because both are in order, and most
+// entries know where in the base they belong. A delta that would grow too large
+// is folded: the next version becomes the base of a new run. Runs that are too
+// many or too large are dropped, the latter before another is loaded, and those
+// that nobody has read between two folds.
 //
 // A base is on the heap first: columns of numbers in few bytes and texts in
 // large pieces, hashed by path, and put in order one directory at a time, when

@@ -15,7 +15,7 @@ import (
 // Limits of an index unless told otherwise.
 const (
 	DefaultMaxRuns   = 8
-	DefaultMaxBytes  = 128 << 20
+	DefaultMaxBytes  = 208 << 20
 	DefaultFoldBytes = 4 << 20
 )
 
