@@ -29,12 +29,12 @@ Examples:
 type checkpointLine struct {
 	Version int64 `json:"version"`
 	// Written is false if the version had a checkpoint; then the next three
-	// are 0.
-	Written         bool  `json:"written"`
-	NumFiles        int64 `json:"numFiles"`
-	NumActions      int64 `json:"numActions"`
-	SizeInBytes     int64 `json:"sizeInBytes"`
-	DeletedLogFiles int   `json:"deletedLogFiles"`
+	// are missing.
+	Written         bool   `json:"written"`
+	NumFiles        *int64 `json:"numFiles,omitempty"`
+	NumActions      *int64 `json:"numActions,omitempty"`
+	SizeInBytes     *int64 `json:"sizeInBytes,omitempty"`
+	DeletedLogFiles int    `json:"deletedLogFiles"`
 }
 
 func writeCheckpoint(c *cli.Context) error {
@@ -56,10 +56,11 @@ func writeCheckpoint(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("json") {
-		return writeJSON(c.App.Writer, checkpointLine{
-			Version: r.Version, Written: r.Written, NumFiles: r.Files, NumActions: r.Actions,
-			SizeInBytes: r.Size, DeletedLogFiles: r.Deleted,
-		})
+		line := checkpointLine{Version: r.Version, Written: r.Written, DeletedLogFiles: r.Deleted}
+		if r.Written {
+			line.NumFiles, line.NumActions, line.SizeInBytes = &r.Files, &r.Actions, &r.Size
+		}
+		return writeJSON(c.App.Writer, line)
 	}
 	what := "has a checkpoint"
 	if r.Written {
