@@ -122,7 +122,8 @@ func (c *Cache) admits(table string) bool {
 // tell logs what keeps the cache from working, each kind of it once.
 func (c *Cache) tell(what string, err error) {
 	if _, known := c.told.LoadOrStore(what, true); !known {
-		c.log.Warn("trouble with the metadata cache", "op", "cache", "path", c.options.Dir, "reason", what, "err", err)
+		c.log.Warn("trouble with the metadata cache", "op", "cache", "path", c.options.Dir, "reason", what, "err", err,
+			"hint", "tables are read from their logs instead; --cache-dir names another directory, that nobody else writes to")
 	}
 }
 
