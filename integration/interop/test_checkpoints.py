@@ -354,6 +354,14 @@ def checkpointed(tmp_path_factory):
     return root, done
 
 
+def spark_takes_paths(duck, table):
+    """Spark takes what is before a colon for the scheme of a URI, also in tables
+    of writers that do not escape it."""
+    checkpoints = str(table / "_delta_log" / "*.checkpoint*.parquet")
+    paths = duck.execute("SELECT add.path FROM read_parquet(?) WHERE add IS NOT NULL", [checkpoints]).fetchall()
+    return not any(re.match("[^/:]*[^/:A-Za-z0-9+.-][^/:]*:", path) for path, in paths)
+
+
 def test_third_party_tables_are_the_same_from_a_checkpoint(duck, spark, checkpointed, full):
     root, done = checkpointed
     compared = by_spark = 0
@@ -373,7 +381,7 @@ def test_third_party_tables_are_the_same_from_a_checkpoint(duck, spark, checkpoi
                     if hint < newest["version"]:
                         check_hint(table, newest["version"])
                 # Spark opens no version without its commit, and takes its time.
-                if versions(table) and row["class"] == "ok" and (full or i % 8 == 0):
+                if versions(table) and row["class"] == "ok" and (full or i % 8 == 0) and spark_takes_paths(duck, table):
                     found = spark.read.format("delta").load(str(table)).inputFiles()
                     assert len(found) == newest["numFiles"], "Spark"
                     by_spark += 1
