@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"iter"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -137,6 +138,28 @@ type nodeTable struct {
 	serial uint64
 	byID   map[uint64]*inode
 	byKey  map[nodeKey]*inode
+	// most is how many nodes there were since the maps were made: they do not
+	// shrink by themselves.
+	most int
+}
+
+const (
+	// shrinkBelow is the part of most at which the maps are made again, and
+	// smallTable is not worth it.
+	shrinkBelow = 4
+	smallTable  = 10_000
+)
+
+// shrink makes the maps again if the kernel has forgotten most of what it knew;
+// t.mu is held.
+func (t *nodeTable) shrink() {
+	if t.most < smallTable || len(t.byID) > t.most/shrinkBelow {
+		return
+	}
+	byID, byKey := make(map[uint64]*inode, len(t.byID)), make(map[nodeKey]*inode, len(t.byKey))
+	maps.Copy(byID, t.byID)
+	maps.Copy(byKey, t.byKey)
+	t.byID, t.byKey, t.most = byID, byKey, len(byID)
 }
 
 // newNodeTable makes the table with its root, which is never forgotten.
@@ -176,6 +199,7 @@ func (t *nodeTable) enter(parent uint64, name string, n node) (uint64, node) {
 		t.serial++
 		in = &inode{id: t.serial, node: n}
 		t.byID[in.id], t.byKey[k] = in, in
+		t.most = max(t.most, len(t.byID))
 		k.count(1)
 	}
 	if in.id != fuse.FUSE_ROOT_ID {
@@ -207,6 +231,7 @@ func (t *nodeTable) forget(id, n uint64) (gone nodeKey, last bool) {
 		delete(t.byKey, k)
 	}
 	k.count(-1)
+	t.shrink()
 	return k, true
 }
 

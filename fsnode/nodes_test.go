@@ -2,6 +2,7 @@ package fsnode
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -180,4 +181,26 @@ func dataID(t *testing.T, inc *incarnation, file metacache.FileID) uint64 {
 		t.Fatal("no id")
 	}
 	return id
+}
+
+func TestForgottenNodesTakeNoMemory(t *testing.T) {
+	f, inc := testTree(t)
+	const nodes, kept = 2 * smallTable, 100
+	ids := map[string]uint64{}
+	for i := range nodes {
+		path := fmt.Sprintf("day=%d", i)
+		ids[path], _ = f.nodes.enter(fuse.FUSE_ROOT_ID, path, inc.liveDir(path))
+	}
+	for i := kept; i < nodes; i++ {
+		f.nodes.forget(ids[fmt.Sprintf("day=%d", i)], 1)
+	}
+	if most := f.nodes.most; most > nodes/shrinkBelow || len(f.nodes.byKey) != len(f.nodes.byID) {
+		t.Errorf("the maps have room for %d of %d nodes; %d and %d are there", most, nodes, len(f.nodes.byID), len(f.nodes.byKey))
+	}
+	for i := range kept {
+		path := fmt.Sprintf("day=%d", i)
+		if id, _ := f.nodes.enter(fuse.FUSE_ROOT_ID, path, inc.liveDir(path)); id != ids[path] {
+			t.Errorf("%s was %d and is %d", path, ids[path], id)
+		}
+	}
 }
