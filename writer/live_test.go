@@ -76,6 +76,27 @@ func TestListingSeesWhatIsCommittedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestLookupSeesAReplacementCommittedMeanwhile replaces a file between the
+// lookup of its name in the version shown and the use of what was found.
+func TestLookupSeesAReplacementCommittedMeanwhile(t *testing.T) {
+	back := newFakeBack(t)
+	l := back.open(t, Options{})
+	put(t, l, "a.parquet", "A")
+	if _, err := l.Lookup(t.Context(), Caller{PID: 9}, "", "a.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	replaced := false
+	back.found = func(string) {
+		if !replaced {
+			replaced = true
+			put(t, l, "a.parquet", "B")
+		}
+	}
+	if _, err := l.Lookup(t.Context(), Caller{PID: 9}, "", "a.parquet"); err != nil || !replaced {
+		t.Errorf("the name means nothing while it is replaced: %v", err)
+	}
+}
+
 func TestDirectoriesArePartitions(t *testing.T) {
 	back := newFakeBack(t, "letter", "day")
 	l := back.open(t, Options{})

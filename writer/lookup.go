@@ -33,7 +33,7 @@ func (l *Live) Lookup(ctx context.Context, c Caller, dir, name string) (Node, er
 		return n, nil
 	}
 	n, err = l.lookupCommitted(ctx, v, p, name)
-	if l.Version() != v.Version() {
+	if !l.shows(v) {
 		return l.Lookup(ctx, c, dir, name) // what is hidden goes with the version
 	}
 	if errors.Is(err, ErrNotExist) {
