@@ -32,10 +32,10 @@ func (l *Live) mayEarly(s *Staged, b binding) bool {
 }
 
 // makeEarly makes the append of a file ready; op is held, and the bytes need not
-// be durable yet: it calls sync, which begins to make them so, when the file has
-// its name. Then a file system with a journal writes that, the name and the
+// be durable yet: it calls beginSync when the file has
+// its name. Then a file system with a journal writes the bytes, the name and the
 // commit file in one go. That it cannot is no failure.
-func (l *Live) makeEarly(ctx context.Context, s *Staged, b binding, verdict *verdict, sync func()) {
+func (l *Live) makeEarly(ctx context.Context, s *Staged, b binding, verdict *verdict, beginSync func()) {
 	v, err := l.view(ctx)
 	if err != nil || !sameMetadata(verdict.For, v.Metadata()) {
 		return
@@ -48,7 +48,7 @@ func (l *Live) makeEarly(ctx context.Context, s *Staged, b binding, verdict *ver
 		err = errors.ErrUnsupported
 	}
 	if err == nil {
-		sync()
+		beginSync()
 		e.spec.Base, e.spec.Incarnation = v.Version(), v.Incarnation()
 		err = l.makeReady(ctx, e.spec)
 	}

@@ -104,7 +104,7 @@ func (s *Staged) settleIfWhole(ctx context.Context) error {
 	}
 	var beside func(*verdict, func())
 	if s.live.mayEarly(s, b) {
-		beside = func(v *verdict, sync func()) { s.live.makeEarly(context.WithoutCancel(ctx), s, b, v, sync) }
+		beside = func(v *verdict, beginSync func()) { s.live.makeEarly(context.WithoutCancel(ctx), s, b, v, beginSync) }
 	}
 	_, err := s.settleBeside(ctx, b, beside)
 	if isRefusal(err) {
@@ -172,9 +172,9 @@ func (s *Staged) syncBeside(v *verdict, beside func(*verdict, func())) error {
 		return s.file.Sync()
 	}
 	synced := make(chan error, 1)
-	sync := sync.OnceFunc(func() { go func() { synced <- s.file.Sync() }() })
-	beside(v, sync)
-	sync()
+	beginSync := sync.OnceFunc(func() { go func() { synced <- s.file.Sync() }() })
+	beside(v, beginSync)
+	beginSync()
 	return <-synced
 }
 
