@@ -19,6 +19,8 @@ type incarnation struct {
 	idBase metacache.FileID
 	// loading is held by whoever replays the log; it comes before mu.
 	loading semaphore
+	// vectors are deletion vectors that were read lately.
+	vectors vectorCache
 
 	mu sync.Mutex
 	// over is set when another incarnation took its place: the log at hand is

@@ -37,7 +37,7 @@ func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
 	if f.DV != "" && readerFeature(deletionVectorsFeature) != supported {
 		return nil, refuseFeatures([]string{deletionVectorsFeature})
 	}
-	object, err := t.openObject(ctx, f)
+	object, err := t.openPath(ctx, f.Path)
 	switch {
 	case errors.Is(err, store.ErrNotExist):
 		return nil, t.explainGone(ctx, f, err)
@@ -51,11 +51,10 @@ func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
 	return &rawReader{object: object, content: Content{Size: size, Segments: []Segment{{Length: size}}}}, nil
 }
 
-// openObject opens the file at its decoded path. Old writers did not encode
-// paths, so where nothing is there the raw path is tried.
-func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
-	canonical := CanonicalPath(f.Path, t.store.Root())
-	name, err := storeName(canonical)
+// openPath opens the file that a path of the log names, at its decoded path. Old
+// writers did not encode paths, so where nothing is there the raw path is tried.
+func (t *Table) openPath(ctx context.Context, logged string) (store.Object, error) {
+	name, err := storeName(CanonicalPath(logged, t.store.Root()))
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +62,8 @@ func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
 	if !errors.Is(err, store.ErrNotExist) {
 		return object, err
 	}
-	raw := path.Clean(f.Path)
-	if _, _, absolute := splitScheme(f.Path); absolute || raw == name {
+	raw := path.Clean(logged)
+	if _, _, absolute := splitScheme(logged); absolute || raw == name {
 		return nil, err
 	}
 	if raw, rawErr := storeName(raw); rawErr == nil {
