@@ -1,11 +1,16 @@
 package fsnode
 
 import (
+	"bufio"
 	"context"
+	"errors"
+	"io"
 	"iter"
+	"os"
 	"slices"
 	"time"
 
+	"github.com/deltafs/deltafs/snapshot"
 	"github.com/deltafs/deltafs/writer"
 )
 
@@ -19,6 +24,11 @@ const (
 	textProperties = "properties.json"
 	textStatus     = "status.json"
 	textErrors     = "errors.jsonl"
+
+	// Of a version alone.
+	textFiles   = "files.jsonl"
+	textChanges = "changes.jsonl"
+	textCommit  = "commit.json"
 )
 
 // controlDir is a .delta directory: of the table, of current/ or of a version.
@@ -75,33 +85,52 @@ func (d *controlDir) mtime(ctx context.Context) time.Time {
 }
 
 // names are the files of the directory; a table that cannot be opened has
-// only those that say why.
-func (d *controlDir) names(ctx context.Context) []string {
+// only those that say why, and a version whose commit is gone none that tell of
+// it.
+func (d *controlDir) names(ctx context.Context) ([]string, error) {
 	failures := []string{textErrors, textStatus}
 	if d.inc == nil {
 		if _, err := d.t.open(ctx); err != nil {
 			d.t.fs.report(d.t, "open", "", toErrno(err), err)
-			return failures
+			return failures, nil
 		}
 	}
 	out := []string{textDetail, textHistory, textProperties, textProtocol, textDDL, textSchema}
 	if d.inc == nil {
 		out = append(out, failures...)
-		slices.Sort(out)
+	} else {
+		out = append(out, textFiles)
+		exists, err := d.commit().exists(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if exists {
+			out = append(out, textChanges, textCommit)
+		}
 	}
-	return out
+	slices.Sort(out)
+	return out, nil
 }
 
 func (d *controlDir) lookup(ctx context.Context, _ writer.Caller, name string) (child, error) {
-	if !slices.Contains(d.names(ctx), name) {
-		return child{}, errNotFound
+	names, err := d.names(ctx)
+	if err == nil && !slices.Contains(names, name) {
+		err = errNotFound
+	}
+	if err != nil {
+		return child{}, err
 	}
 	return d.child(name), nil
 }
 
 func (d *controlDir) list(ctx context.Context) iter.Seq2[child, error] {
 	return func(yield func(child, error) bool) {
-		for _, name := range d.names(ctx) {
+		names, err := d.names(ctx)
+		if err != nil {
+			yield(child{}, err)
+			return
+		}
+		for _, name := range names {
 			if !yield(d.child(name), nil) {
 				return
 			}
@@ -114,7 +143,41 @@ func (d *controlDir) child(name string) child {
 	if d.immutable() {
 		ttl = forever
 	}
-	return child{name, &textFile{d, name}, ttl}
+	return child{name, d.file(name), ttl}
+}
+
+func (d *controlDir) file(name string) node {
+	switch name {
+	case textCommit:
+		return d.commit()
+	case textFiles:
+		return d.spooled(name, func(ctx context.Context, out io.Writer) error {
+			s, err := d.inc.at(ctx, d.version)
+			if err != nil {
+				return err
+			}
+			return snapshot.WriteLines(out, s.FileLines(ctx))
+		})
+	case textChanges:
+		return d.spooled(name, func(ctx context.Context, out io.Writer) error {
+			return snapshot.WriteLines(out, d.inc.snap.Changes(ctx, d.version))
+		})
+	}
+	return &textFile{d, name}
+}
+
+// commit is the commit file of the version.
+func (d *controlDir) commit() *logFile {
+	return &logFile{inc: d.inc, version: d.version, dir: nameControl, name: textCommit, object: snapshot.CommitName(d.version)}
+}
+
+// spooled is a text of the version that may be too large for memory.
+func (d *controlDir) spooled(name string, write func(context.Context, io.Writer) error) *spoolFile {
+	return &spoolFile{inc: d.inc, version: d.version, dir: nameControl, name: name,
+		make: func(ctx context.Context, file *os.File) error {
+			out := bufio.NewWriterSize(file, 256<<10)
+			return errors.Join(write(ctx, out), out.Flush())
+		}}
 }
 
 // textFile is one generated file of a control directory.

@@ -34,6 +34,13 @@
 // limit for what is immutable (snapshots), one second for directories of
 // current/, not at all for what may change at any time.
 //
+// # Generated files
+//
+// Short texts are made in memory and kept there, within bounds (textcache.go).
+// What may be as long as the table has files is made on disk, in a file without a
+// name, when its size is first asked for (spool.go). Files of the log are shown as
+// they are (logfile.go).
+//
 // # Rules
 //
 //   - An operation resolves its nodes, calls the domain and maps the error;
@@ -53,8 +60,9 @@
 //
 // table.openMu, table.pollMu, the watcher's, FS.tablesMu, table.mu, then the
 // leaves: the node table, handles, open files, the epochs of an
-// incarnation, the error log, the gate, the keeper and the notifier. A
-// dirHandle's lock and those of the generated texts come before all of them.
-// Only openMu, pollMu, openFile.ready and the locks of directory handles and
-// texts are held during I/O; no lock is held while waiting for the kernel.
+// incarnation, the error log, the gate, the keeper, the spool and the notifier. A
+// dirHandle's lock and those of the generated texts and files (spooled.turn) come
+// before all of them. Only openMu, pollMu, openFile.ready and the locks of
+// directory handles, texts and generated files are held during I/O; no lock is
+// held while waiting for the kernel.
 package fsnode

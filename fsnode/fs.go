@@ -35,6 +35,7 @@ type FS struct {
 	keeper   *keeper
 	writes   gate
 	aheads   *aheads
+	spool    *spool
 
 	// server is set at Init and used for notifications and passthrough.
 	server atomic.Pointer[fuse.Server]
@@ -69,6 +70,7 @@ func New(ctx context.Context, o Options) (*FS, error) {
 		retirees:      retirees{after: retireAfter},
 	}
 	f.log = f.opt.log
+	f.spool = newSpool(f.opt.SpoolDir, os.TempDir())
 	f.notifier = newNotifier(func(fn func()) { f.guard("notify", fn) })
 	f.aheads = newAheads(func(fn func()) { f.wg.Go(func() { f.guard("readdir", fn) }) })
 	f.files = newOpenFiles(f)
@@ -180,6 +182,7 @@ func (f *FS) assignSlot(inc *incarnation) error {
 // end makes all nodes of an incarnation stale.
 func (f *FS) end(inc *incarnation) {
 	inc.dead.Store(true)
+	f.spool.clear(inc)
 	f.freeSlot(inc)
 }
 

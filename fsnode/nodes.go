@@ -25,6 +25,8 @@ const (
 	kindLiveDir
 	kindControl
 	kindText
+	kindSpooled
+	kindLogFile
 	kindLink
 	kindStage
 	kindRejectedDir

@@ -42,6 +42,16 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 		return f.openData(ctx, n, out)
 	case *stagedFile:
 		return f.openStaged(ctx, in, n, wants, out)
+	case *spoolFile:
+		if wants {
+			return refusal(n)
+		}
+		return f.openSpooled(ctx, n, out)
+	case *logFile:
+		if wants {
+			return refusal(n)
+		}
+		return f.openLogFile(ctx, n, out)
 	case *textFile, *reasonFile, *rejectedFile:
 		if wants {
 			return fault.New(errForbidden, "cannot be written").WithHint("copy it out of the mount")
@@ -202,6 +212,10 @@ func nodeName(n node) string {
 	case *snapshotDir:
 		return path.Join(versionName(n.version), n.path)
 	case *textFile:
+		return n.name
+	case *spoolFile:
+		return n.name
+	case *logFile:
 		return n.name
 	case *rejectedFile:
 		return n.Name

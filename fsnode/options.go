@@ -112,6 +112,9 @@ type Options struct {
 	// Cache keeps the metadata of tables beyond the mount; nil keeps it in
 	// memory.
 	Cache snapshot.Cache
+	// SpoolDir is where generated files lie, without a name, while they are
+	// used; empty, or if that fails, the directory for temporary files.
+	SpoolDir string
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 	// TraceFUSE logs every FUSE request at level debug.

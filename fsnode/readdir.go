@@ -226,7 +226,8 @@ func (h *dirHandle) givesAttributes(c child) bool {
 	if c.node == nil || c.ttl == never { // asked for anyway
 		return false
 	}
-	if _, ok := c.node.(*textFile); ok { // costs more than a listing may
+	switch c.node.(type) {
+	case *textFile, *spoolFile: // cost more than a listing may
 		return false
 	}
 	s, ok := h.dir.(*snapshotDir)

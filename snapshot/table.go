@@ -200,12 +200,9 @@ func (t *Table) Header(ctx context.Context, v int64) (*action.Protocol, *action.
 // ReadCommit returns the actions of one commit file, in order. ErrNoVersion
 // if the log has none, ErrCorrupt.
 func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error) {
-	object, err := t.store.Open(ctx, CommitName(v))
-	if errors.Is(err, store.ErrNotExist) {
-		err = fault.Wrap(ErrNoVersion, err, "the commit is not in the log").AtVersion(v)
-	}
+	object, err := t.OpenCommit(ctx, v)
 	if err != nil {
-		return nil, t.fault(err)
+		return nil, err
 	}
 	defer object.Close()
 	var out []action.Action

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -40,10 +41,11 @@ func showFiles(c *cli.Context) error {
 		return err
 	}
 	defer table.Close()
-	print, flush := filesTable(c)
 	if c.Bool("json") {
-		print, flush = filesJSON(c)
+		out := bufio.NewWriter(c.App.Writer)
+		return errors.Join(snapshot.WriteLines(out, s.FileLines(c.Context)), out.Flush())
 	}
+	print, flush := filesTable(c)
 	for f, err := range s.AllAdds(c.Context) {
 		if err != nil {
 			_ = flush()
@@ -54,32 +56,6 @@ func showFiles(c *cli.Context) error {
 		}
 	}
 	return flush()
-}
-
-// fileLine is the JSON form of a file.
-type fileLine struct {
-	// Name is the path that a mount shows below the version's directory, Path
-	// the one in the log.
-	Name            string             `json:"name"`
-	Path            string             `json:"path"`
-	Size            int64              `json:"size"`
-	Rows            *int64             `json:"rows"`
-	Modified        string             `json:"modified"`
-	PartitionValues map[string]*string `json:"partitionValues"`
-}
-
-func filesJSON(c *cli.Context) (print func(snapshot.FileAdd) error, flush func() error) {
-	w := bufio.NewWriter(c.App.Writer)
-	return func(f snapshot.FileAdd) error {
-		line := fileLine{
-			Name: path.Join(f.Dir, f.Name), Path: f.Add.Path, Size: f.Size,
-			Modified: timeText(&f.ModTime), PartitionValues: f.Add.PartitionValues,
-		}
-		if n, ok := rows(f); ok {
-			line.Rows = &n
-		}
-		return writeJSON(w, line)
-	}, w.Flush
 }
 
 func filesTable(c *cli.Context) (print func(snapshot.FileAdd) error, flush func() error) {

@@ -163,6 +163,7 @@ func (j *mountJob) run(ctx context.Context) error {
 	if j.cache != nil {
 		j.cache.Logger = j.log.logger
 		j.opts.Cache = metacache.OpenCache(*j.cache)
+		j.opts.SpoolDir = j.cache.Dir
 	}
 	if j.noCache != nil {
 		j.log.logger.Warn("metadata is kept in memory alone", "op", "cache", "err", j.noCache)
