@@ -35,6 +35,7 @@ var rows = []row{
 	{"walk", "find, ls -l and stat of 100,000 files in one directory", (*bench).makeWide, (*bench).walk},
 	{"small-files", "open, read 4 KiB and close 20,000 files", (*bench).makeWide, (*bench).smallFiles},
 	{"scan", "a DuckDB aggregate over the files of a snapshot", (*bench).makeScanned, (*bench).scan},
+	{"rendered", "a DuckDB aggregate over files with deletion vectors and renamed columns", (*bench).makeRendered, (*bench).renderedFiles},
 	{"visible", "a commit of another process becoming visible; a million files", (*bench).makeMillion, (*bench).visible},
 	{"append", "appends of 1, 4 and 16 processes, durable at close", (*bench).makeHistories, (*bench).append},
 }
