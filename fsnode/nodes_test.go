@@ -12,7 +12,7 @@ import (
 
 func testTree(t *testing.T) (*FS, *incarnation) {
 	t.Helper()
-	f := &FS{opt: Options{Source: "/lake"}.settings()}
+	f := &FS{opt: Options{Source: "/lake"}.settings(), spool: newSpool()}
 	f.nodes = newNodeTable(&lakeDir{fs: f})
 	f.tables, f.slots = map[string]*table{}, map[uint32]*incarnation{}
 	f.keeper = newKeeper(f)
