@@ -1,9 +1,7 @@
 package parquetchunk
 
 import (
-	"context"
 	"errors"
-	"io"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/parquet-go/parquet-go/format"
@@ -77,16 +75,3 @@ type Layout struct {
 	Encodings []format.Encoding
 	NumValues int64
 }
-
-// Layout is made of the job alone; numValues is what CountValues returned.
-func (j *Job) Layout(numValues int64) (Layout, error) { panic("not yet") }
-
-// CountValues is the number of values, nulls and empty lists included, of the
-// new chunk. It reads pages only for a repeated column that loses rows or that
-// nulls are made of.
-func (j *Job) CountValues(ctx context.Context, r io.ReaderAt) (int64, error) { panic("not yet") }
-
-// Render writes the chunk's region to w from offset 0 on: the pages, and the
-// header of the index page that takes the rest. The rest itself, which is
-// zeros, is not written.
-func (j *Job) Render(ctx context.Context, r io.ReaderAt, w io.WriterAt) error { panic("not yet") }
