@@ -99,6 +99,11 @@ type Node struct {
 	Length   int32
 	// Column is the index of a leaf in File.Columns, -1 for a group.
 	Column int
+	// ID is the field id, if the node is Identified.
+	ID         int32
+	Identified bool
+	// Place is the node's place in the list that the schema is stored as.
+	Place int
 	// MaxDefinition is the definition level of an entry in which the node is
 	// there and not null; MaxRepetition is 0 outside of lists and maps.
 	MaxDefinition, MaxRepetition int

@@ -32,6 +32,9 @@ type element struct {
 	scale      int32
 	precision  int32
 	logical    Logical
+	// id is the field id; identified says that there is one.
+	id         int32
+	identified bool
 }
 
 // fieldSet remembers which of the fields 1 to 31 were seen.
@@ -105,6 +108,8 @@ func (d *decoder) element() element {
 			e.scale = d.int32(t)
 		case 8:
 			e.precision = d.int32(t)
+		case 9:
+			e.id, e.identified = d.int32(t), true
 		case 10:
 			e.logical = d.logicalType(t)
 		default:

@@ -12,31 +12,42 @@ const maxSchemaDepth = 100
 
 // schemaReader builds the tree from its depth-first list of elements.
 type schemaReader struct {
+	// elements are those not taken yet, of total.
 	elements []element
+	total    int
 	ordered  []bool
 	columns  []*Node
 }
 
 // schema sets Root and columns of f.
 func (f *File) schema(foot *footer) error {
-	r := schemaReader{elements: foot.schema, ordered: foot.ordered}
+	root, columns, err := tree(foot.schema, foot.ordered)
+	if err != nil {
+		return err
+	}
+	f.Root, f.columns = root, columns
+	return nil
+}
+
+// tree builds the schema and returns its root and its leaves.
+func tree(elements []element, ordered []bool) (*Node, []*Node, error) {
+	r := schemaReader{elements: elements, total: len(elements), ordered: ordered}
 	if len(r.elements) == 0 || r.elements[0].physical >= 0 {
-		return fault.New(ErrBroken, "the schema has no root")
+		return nil, nil, fault.New(ErrBroken, "the schema has no root")
 	}
 	r.elements[0].repetition = format.Required
 	root, err := r.node(nil, 0)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if n := len(r.elements); n > 0 {
-		return fault.New(ErrBroken, "%d schema elements belong to no group", n)
+		return nil, nil, fault.New(ErrBroken, "%d schema elements belong to no group", n)
 	}
 	if len(r.columns) == 0 {
-		return fault.New(ErrBroken, "the schema has no columns")
+		return nil, nil, fault.New(ErrBroken, "the schema has no columns")
 	}
 	root.Path = nil
-	f.Root, f.columns = root, r.columns
-	return nil
+	return root, r.columns, nil
 }
 
 // node takes the next element and its children; parent is nil for the root.
@@ -49,7 +60,10 @@ func (r *schemaReader) node(parent *Node, depth int) (*Node, error) {
 	}
 	e := r.elements[0]
 	r.elements = r.elements[1:]
-	n := &Node{Name: e.name, Repetition: e.repetition, Logical: e.logical, Physical: e.physical, Length: e.length, Column: -1}
+	n := &Node{
+		Name: e.name, Repetition: e.repetition, Logical: e.logical, Physical: e.physical, Length: e.length, Column: -1,
+		ID: e.id, Identified: e.identified, Place: r.total - len(r.elements) - 1,
+	}
 	if e.logical.Kind == None && e.converted >= 0 {
 		n.Logical = fromConverted(e)
 	}

@@ -1,9 +1,7 @@
 package parquetview
 
 import (
-	"context"
 	"errors"
-	"io"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
@@ -114,7 +112,3 @@ type Segment struct {
 	Bytes     []byte
 	Chunk     *parquetchunk.Job
 }
-
-// Plan decides how a file of this size is served. It reads the footer; data only
-// to count the values of repeated columns that lose rows.
-func Plan(ctx context.Context, r io.ReaderAt, size int64, w Wanted) (*View, error) { panic("not yet") }
