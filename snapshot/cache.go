@@ -84,7 +84,7 @@ func (n *incarnation) believes(ctx context.Context, index metacache.Index) (bool
 			if err != nil {
 				continue
 			}
-			same, there := l.holds(v, head.Files)
+			same, there := n.holds(ctx, v, head.Files)
 			if there && !same {
 				return false, nil
 			}

@@ -44,8 +44,8 @@ type checkpointPart struct {
 	budget int64
 }
 
-func openCheckpointPart(ctx context.Context, st store.Store, info store.Info) (*checkpointPart, error) {
-	object, err := st.Open(ctx, info.Name)
+func openCheckpointPart(ctx context.Context, st store.Store, name string) (*checkpointPart, error) {
+	object, err := st.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +93,32 @@ func (p *checkpointPart) rowGroup(number int, f func(g *rowGroupColumns) error) 
 	return guard(func() error { return f(g) })
 }
 
-// rowGroups calls visit for each row group of the checkpoint in order, with the
-// number of its first row, counted through all parts. It is over when visit
-// returns an error, or false.
-func (c *checkpointFile) rowGroups(ctx context.Context, st store.Store, visit func(p *checkpointPart, number int, first int64) (bool, error)) error {
-	first := int64(0)
+// checkpointVisitor is called for what a checkpoint holds, in order. Rows are
+// counted through all its files. It is over when one returns an error, or false.
+type checkpointVisitor struct {
+	// rowGroup gets a row group of a file and the number of its first row.
+	rowGroup func(p *checkpointPart, number int, first int64) (bool, error)
+	// line gets an action of a JSON file, whose lines are rows.
+	line func(r *action.Reader, a action.Action, row int64) (bool, error)
+}
+
+// visit reads the files of the checkpoint: what was listed, then the sidecars
+// that these name.
+func (c *checkpointFile) visit(ctx context.Context, st store.Store, v checkpointVisitor) error {
+	row, named := int64(0), &sidecars{}
 	for _, info := range c.parts {
-		more, err := c.partRowGroups(ctx, st, info, &first, visit)
+		more, err := c.visitPart(ctx, st, info.Name, &row, named, v)
 		if err != nil {
 			return failCheckpoint(err, c.version, info.Name)
+		}
+		if !more {
+			return nil
+		}
+	}
+	for _, name := range named.names {
+		more, err := c.visitPart(ctx, st, name, &row, nil, v)
+		if err != nil {
+			return failSidecar(err, c.version, name)
 		}
 		if !more {
 			return nil
@@ -110,30 +127,53 @@ func (c *checkpointFile) rowGroups(ctx context.Context, st store.Store, visit fu
 	return nil
 }
 
-func (c *checkpointFile) partRowGroups(ctx context.Context, st store.Store, info store.Info, first *int64, visit func(p *checkpointPart, number int, first int64) (bool, error)) (bool, error) {
-	if path.Ext(info.Name) == ".json" {
-		return false, errV2Checkpoint()
+// visitPart reads one file, whose first row has the number *row. If it is no
+// sidecar itself, named takes those that it names.
+func (c *checkpointFile) visitPart(ctx context.Context, st store.Store, name string, row *int64, named *sidecars, v checkpointVisitor) (bool, error) {
+	if path.Ext(name) == ".json" && named != nil {
+		return visitLines(ctx, st, name, row, named, v)
 	}
-	part, err := openCheckpointPart(ctx, st, info)
+	part, err := openCheckpointPart(ctx, st, name)
 	if err != nil {
 		return false, err
 	}
 	defer part.close()
+	if named != nil {
+		if err := part.readSidecars(ctx, named); err != nil {
+			return false, err
+		}
+	}
+	if part.withoutAdds() && (named == nil || len(named.names) > 0) {
+		*row += part.file.NumRows()
+		return true, nil
+	}
 	for i := range part.file.RowGroups() {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if more, err := visit(part, i, *first); err != nil || !more {
+		if more, err := v.rowGroup(part, i, *row); err != nil || !more {
 			return false, err
 		}
-		*first += part.file.RowGroups()[i].NumRows()
+		*row += part.file.RowGroups()[i].NumRows()
 	}
 	return true, nil
 }
 
+// withoutAdds says that the file has no columns of adds, but has one of those
+// that a file which may lack them has: one that names sidecars, or a sidecar
+// with nothing but removes.
+func (p *checkpointPart) withoutAdds() bool {
+	has := func(leaf ...string) bool {
+		_, ok := p.file.Schema().Lookup(leaf...)
+		return ok
+	}
+	return !has("add", "path") && !has("add", "size") && (has("sidecar", "path") || has("remove", "path"))
+}
+
 // errV2Checkpoint refuses a checkpoint whose content follows the V2 spec.
 func errV2Checkpoint() error {
-	return fault.New(ErrUnsupported, "the checkpoint needs table feature v2Checkpoint, which is not supported")
+	return fault.New(ErrUnsupported, "the checkpoint is of the kind that table feature v2Checkpoint allows, "+
+		"which is not made into another one")
 }
 
 // checkClassic refuses V2 content, which is recognised by what the file holds
@@ -164,16 +204,16 @@ func failCheckpoint(err error, version int64, name string) error {
 }
 
 // readState reads protocol, metadata, transactions and domains of a
-// checkpoint. A checkpoint that lacks the first or the second is corrupt for
-// good, because what else it lacks cannot be known: then the error does not
-// wrap errCheckpoint.
+// checkpoint, and notes the sidecars that it names. A checkpoint that lacks the
+// first or the second is corrupt for good, because what else it lacks cannot be
+// known: then the error does not wrap errCheckpoint.
 func (c *checkpointFile) readState(ctx context.Context, st store.Store) (*header, error) {
-	b := headerBuilder{next: &header{version: c.version}}
+	b, named := headerBuilder{next: &header{version: c.version}}, &sidecars{}
 	for _, info := range c.parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := c.readPartState(ctx, st, info, &b); err != nil {
+		if err := c.readPartState(ctx, st, info.Name, &b, named); err != nil {
 			return nil, failCheckpoint(err, c.version, info.Name)
 		}
 	}
@@ -183,17 +223,19 @@ func (c *checkpointFile) readState(ctx context.Context, st store.Store) (*header
 			InFile(path.Base(c.parts[0].Name)).
 			WithHint("remove the checkpoint, or have the engine that wrote it write it again")
 	}
+	c.named = named
 	return h, nil
 }
 
-func (c *checkpointFile) readPartState(ctx context.Context, st store.Store, info store.Info, b *headerBuilder) error {
-	if path.Ext(info.Name) == ".json" {
-		return readActions(ctx, st, info.Name, func(a action.Action) error {
-			b.apply(a)
-			return nil
-		})
+func (c *checkpointFile) readPartState(ctx context.Context, st store.Store, name string, b *headerBuilder, named *sidecars) error {
+	apply := func(a action.Action) error {
+		b.apply(a)
+		return errors.Join(named.apply(a), c.checkVersion(a))
 	}
-	part, err := openCheckpointPart(ctx, st, info)
+	if path.Ext(name) == ".json" {
+		return readActions(ctx, st, name, apply)
+	}
+	part, err := openCheckpointPart(ctx, st, name)
 	if err != nil {
 		return err
 	}
@@ -202,9 +244,18 @@ func (c *checkpointFile) readPartState(ctx context.Context, st store.Store, info
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := part.rowGroup(i, func(g *rowGroupColumns) error { return readState(g, b.apply) }); err != nil {
+		if err := part.rowGroup(i, func(g *rowGroupColumns) error { return readState(g, apply) }); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkVersion refuses V2 content that says it is of another version than the
+// file's name.
+func (c *checkpointFile) checkVersion(a action.Action) error {
+	if m, ok := a.(*action.CheckpointMetadata); ok && m.Version != c.version {
+		return fmt.Errorf("it says that it is of version %d", m.Version)
 	}
 	return nil
 }

@@ -12,13 +12,24 @@ import (
 // where a row is none. It decodes these rows and no others, and ends when visit
 // returns false.
 func (c *checkpointFile) adds(ctx context.Context, st store.Store, rows []int64, visit func(row int64, add *action.Add) bool) error {
-	return c.rowGroups(ctx, st, func(p *checkpointPart, number int, first int64) (bool, error) {
-		end := first + p.file.RowGroups()[number].NumRows()
-		n := sort.Search(len(rows), func(i int) bool { return rows[i] >= end })
-		wanted := rows[:n]
-		rows = rows[n:]
-		more, err := p.adds(ctx, number, first, wanted, visit)
-		return more && len(rows) > 0, err
+	return c.visit(ctx, st, checkpointVisitor{
+		rowGroup: func(p *checkpointPart, number int, first int64) (bool, error) {
+			end := first + p.file.RowGroups()[number].NumRows()
+			n := sort.Search(len(rows), func(i int) bool { return rows[i] >= end })
+			wanted := rows[:n]
+			rows = rows[n:]
+			more, err := p.adds(ctx, number, first, wanted, visit)
+			return more && len(rows) > 0, err
+		},
+		line: func(r *action.Reader, _ action.Action, row int64) (bool, error) {
+			if len(rows) == 0 || rows[0] != row {
+				return len(rows) > 0, nil
+			}
+			rows = rows[1:]
+			whole, err := r.Whole()
+			add, _ := whole.(*action.Add)
+			return err == nil && visit(row, add) && len(rows) > 0, err
+		},
 	})
 }
 

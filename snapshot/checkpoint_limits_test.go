@@ -49,7 +49,7 @@ func TestCheckpointThatExpandsBeyondMeasureIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := openCheckpointPart(t.Context(), table.store, info)
+	part, err := openCheckpointPart(t.Context(), table.store, info.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/metacache"
 	"github.com/parquet-go/parquet-go"
@@ -53,16 +54,64 @@ func (c *checkpointFile) files(ctx context.Context, st store.Store, h *header, k
 // sending them to decoded.
 func (c *checkpointFile) decodeFiles(ctx context.Context, st store.Store, h *header, free <-chan *fileBatch, decoded chan<- *fileBatch) error {
 	dirs := newDirNames(h.shape.partitions)
-	return c.rowGroups(ctx, st, func(p *checkpointPart, number int, first int64) (bool, error) {
-		if err := p.checkClassic(number); err != nil {
-			return false, err
-		}
-		columns := fileColumns{
-			dirs: dirs, root: st.Root(), budget: &p.budget, rows: p.file.RowGroups()[number].NumRows(),
-			origin: func(row int64) (origin, error) { return fromCheckpoint(c.version, first+row) },
-		}
-		return true, columns.decode(ctx, p, number, free, decoded)
+	lines := &fileLines{version: c.version, root: st.Root(), dirs: dirs, free: free, decoded: decoded}
+	err := c.visit(ctx, st, checkpointVisitor{
+		rowGroup: func(p *checkpointPart, number int, first int64) (bool, error) {
+			columns := fileColumns{
+				dirs: dirs, root: st.Root(), budget: &p.budget, rows: p.file.RowGroups()[number].NumRows(),
+				origin: func(row int64) (origin, error) { return fromCheckpoint(c.version, first+row) },
+			}
+			return true, columns.decode(ctx, p, number, free, decoded)
+		},
+		line: func(_ *action.Reader, a action.Action, row int64) (bool, error) { return true, lines.put(ctx, a, row) },
 	})
+	lines.flush()
+	return err
+}
+
+// fileLines makes batches of the adds of a JSON file.
+type fileLines struct {
+	version int64
+	root    string
+	dirs    *dirNames
+	free    <-chan *fileBatch
+	decoded chan<- *fileBatch
+	// batch is the one that is being filled, nil before the first add.
+	batch *fileBatch
+}
+
+func (l *fileLines) put(ctx context.Context, a action.Action, row int64) error {
+	add, ok := a.(*action.Add)
+	if !ok {
+		return nil
+	}
+	from, err := fromCheckpoint(l.version, row)
+	if err != nil {
+		return err
+	}
+	f, err := indexFile(add, from, l.dirs.ofMap(add.PartitionValues), l.root)
+	if err != nil {
+		return err
+	}
+	if l.batch == nil {
+		select {
+		case l.batch = <-l.free:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if l.batch.files = append(l.batch.files, f); len(l.batch.files) == batchRows {
+		l.flush()
+	}
+	return nil
+}
+
+// flush sends what was filled.
+func (l *fileLines) flush() {
+	if l.batch != nil {
+		l.decoded <- l.batch
+		l.batch = nil
+	}
 }
 
 // fileBatch is some files of a checkpoint, with the pages and the text whose

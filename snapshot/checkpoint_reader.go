@@ -111,7 +111,7 @@ func openCheckpoint(ctx context.Context, st store.Store, file checkpointFile) (*
 
 // open opens a part, which must follow the V1 spec.
 func (c *Checkpoint) open(ctx context.Context, st store.Store, info store.Info) error {
-	part, err := openCheckpointPart(ctx, st, info)
+	part, err := openCheckpointPart(ctx, st, info.Name)
 	if err != nil {
 		return err
 	}

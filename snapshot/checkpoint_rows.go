@@ -62,10 +62,13 @@ type stateKind struct {
 // readState reads every action of a row group that is not about files. What it
 // costs grows with these actions and with the size of the columns that probe
 // for them, which hold little but nulls.
-func readState(g *rowGroupColumns, emit func(action.Action)) error {
-	for _, kind := range []func(*rowGroupColumns) stateKind{
-		protocolKind, metadataKind, txnKind, domainKind, checkpointMetadataKind,
-	} {
+func readState(g *rowGroupColumns, emit func(action.Action) error) error {
+	return readKinds(g, emit, protocolKind, metadataKind, txnKind, domainKind, checkpointMetadataKind, sidecarKind)
+}
+
+// readKinds reads the actions of some kinds.
+func readKinds(g *rowGroupColumns, emit func(action.Action) error, kinds ...func(*rowGroupColumns) stateKind) error {
+	for _, kind := range kinds {
 		k := kind(g)
 		if g.err != nil {
 			return g.err
@@ -80,8 +83,11 @@ func readState(g *rowGroupColumns, emit func(action.Action)) error {
 			if s.err != nil {
 				return s.err
 			}
-			if a != nil {
-				emit(a)
+			if a == nil {
+				continue
+			}
+			if err := emit(a); err != nil {
+				return err
 			}
 		}
 		g.close()
@@ -179,6 +185,19 @@ func checkpointMetadataKind(g *rowGroupColumns) stateKind {
 		probes: []*column{g.long("checkpointMetadata", "version")},
 		read: func(s *rowScan) action.Action {
 			return &action.CheckpointMetadata{Version: value(s.long(version))}
+		},
+	}
+}
+
+// sidecarKind reads a sidecar without a path too, so that it does not go
+// unnoticed.
+func sidecarKind(g *rowGroupColumns) stateKind {
+	path, size := g.text("sidecar", "path"), g.long("sidecar", "sizeInBytes")
+	modified := g.long("sidecar", "modificationTime")
+	return stateKind{
+		probes: []*column{g.text("sidecar", "path"), g.long("sidecar", "sizeInBytes")},
+		read: func(s *rowScan) action.Action {
+			return &action.Sidecar{Path: value(s.text(path)), SizeInBytes: value(s.long(size)), ModificationTime: value(s.long(modified))}
 		},
 	}
 }

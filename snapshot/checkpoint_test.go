@@ -22,6 +22,8 @@ type checkpointRow struct {
 	Add      *addRow      `parquet:"add,optional"`
 	Remove   *removeRow   `parquet:"remove,optional"`
 	Sidecar  *sidecarRow  `parquet:"sidecar,optional"`
+
+	CheckpointMetadata *checkpointMetadataRow `parquet:"checkpointMetadata,optional"`
 }
 
 type protocolRow struct {
@@ -69,7 +71,12 @@ type removeRow struct {
 }
 
 type sidecarRow struct {
-	Path string `parquet:"path,optional"`
+	Path        string `parquet:"path,optional"`
+	SizeInBytes int64  `parquet:"sizeInBytes"`
+}
+
+type checkpointMetadataRow struct {
+	Version int64 `parquet:"version"`
 }
 
 func plainProtocol() *protocolRow { return &protocolRow{MinReaderVersion: 1, MinWriterVersion: 2} }
@@ -94,8 +101,13 @@ func encodeCheckpoint(t testing.TB, rows ...checkpointRow) string {
 
 func encodeCheckpointWith(t testing.TB, codec compress.Codec, rows ...checkpointRow) string {
 	t.Helper()
+	return encodeRows(t, codec, rows...)
+}
+
+func encodeRows[T any](t testing.TB, codec compress.Codec, rows ...T) string {
+	t.Helper()
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[checkpointRow](&out, parquet.MaxRowsPerRowGroup(3), parquet.Compression(codec))
+	w := parquet.NewGenericWriter[T](&out, parquet.MaxRowsPerRowGroup(3), parquet.Compression(codec))
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -237,33 +249,6 @@ func TestCheckpointWithoutMetadataIsRefused(t *testing.T) {
 		if _, err := table.At(context.Background(), 2); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("version 2 after version 1: %v", err)
 		}
-	}
-}
-
-func TestV2ContentUnderAClassicNameIsNoticed(t *testing.T) {
-	f := threeVersions(t)
-	writeCheckpoint(t, f, 2, checkpointRow{Protocol: plainProtocol()}, checkpointRow{Metadata: plainMetadata()},
-		checkpointRow{Sidecar: &sidecarRow{"x.parquet"}})
-	wantPaths(t, f.open(), 2, "b c")
-	f.remove(CommitName(0))
-	_, err := f.open().At(context.Background(), 2)
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "v2Checkpoint") {
-		t.Errorf("files in sidecars are overlooked: %v", err)
-	}
-}
-
-func TestV2JSONCheckpointIsRefusedByName(t *testing.T) {
-	f := newFixture(t).write(logDir+"/00000000000000000007.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", strings.Join([]string{
-		`{"checkpointMetadata":{"version":7}}`,
-		`{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint"],"writerFeatures":["v2Checkpoint"]}}`,
-		metadataLine(""), `{"sidecar":{"path":"x.parquet","sizeInBytes":1,"modificationTime":1}}`,
-	}, "\n"))
-	table := f.open()
-	if _, err := table.At(context.Background(), 7); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "v2Checkpoint") {
-		t.Errorf("read: %v", err)
-	}
-	if p, m, err := table.Header(context.Background(), 7); err != nil || p.MinReaderVersion != 3 || m.ID != "a-b" {
-		t.Errorf("header %v, %v, %v", p, m, err)
 	}
 }
 

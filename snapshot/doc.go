@@ -12,6 +12,8 @@
 //     feature, a gap or a corrupt line is an error, never a guess;
 //   - checkpoints are optional, commits decide; but a checkpoint that reads and
 //     lacks the protocol or the metadata is corruption, not a reason to guess;
+//   - whether a checkpoint has sidecars its content says, not its name; without
+//     one of them it does not read;
 //   - a commit file that is not the one listed belongs to another table;
 //   - nothing outside the table's root is opened unless a caller allowed it.
 //

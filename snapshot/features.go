@@ -26,10 +26,14 @@ const (
 
 // readerFeature is the one table of what is honoured among the features that
 // a reader must know. A feature that concerns writers alone is never asked
-// about.
+// about. What is not named here must not be read around: a catalog or a
+// redirection says where the table really is, others put its state or its values
+// where this program does not look.
 func readerFeature(name string) support {
 	switch name {
-	case "timestampNtz", "vacuumProtocolCheck":
+	case "timestampNtz", "vacuumProtocolCheck", "v2Checkpoint",
+		// Files are served with the structs that hold variants, shredded or not.
+		"variantType", "variantType-preview", "variantShredding", "variantShredding-preview":
 		return supported
 	case columnMappingFeature, // see columnMappingMode
 		deletionVectorsFeature: // see Table.At and Table.Open
@@ -62,7 +66,7 @@ func checkReadable(p *action.Protocol, m *action.Metadata, s *Schema) *fault.Err
 		refused = append(refused, columnMappingFeature+" (mode "+mode+")")
 	}
 	if len(refused) == 0 {
-		refused = unsupportedTypes(s)
+		refused = append(unsupportedTypes(s), unsupportedChanges(s)...)
 	}
 	if len(refused) == 0 {
 		return nil
@@ -94,34 +98,19 @@ func columnMappingMode(m *action.Metadata) string {
 
 // unsupportedTypes names the types that no listed feature announced but whose
 // files could be misread.
-func unsupportedTypes(s *Schema) []string {
-	var out []string
-	var walk func(t Type)
-	walk = func(t Type) {
-		switch t := t.(type) {
-		case *Struct:
-			for _, f := range t.Fields {
-				walk(f.Type)
-			}
-		case *Array:
-			walk(t.Element)
-		case *Map:
-			walk(t.Key)
-			walk(t.Value)
-		case *Primitive:
-			if !knownPrimitive(t.Name) {
-				out = append(out, "for type "+t.Name)
-			}
+func unsupportedTypes(s *Schema) (out []string) {
+	for t := range everyType(s) {
+		if p, ok := t.(*Primitive); ok && !knownPrimitive(p.Name) {
+			out = append(out, "for type "+p.Name)
 		}
 	}
-	walk(&Struct{Fields: s.Fields})
 	return out
 }
 
 func knownPrimitive(name string) bool {
 	switch name {
 	case "string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary",
-		"date", "timestamp", "timestamp_ntz", "void", "decimal":
+		"date", "timestamp", "timestamp_ntz", "void", "variant", "decimal":
 		return true
 	}
 	return strings.HasPrefix(name, "interval ")

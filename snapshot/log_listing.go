@@ -56,19 +56,22 @@ func (c commitFile) file() logFile { return logFile{CommitName(c.version), c.inf
 
 func (c checkpointFile) file() logFile { return logFile{c.parts[0].Name, c.parts[0].Identity} }
 
-// logFiles are all its parts.
+// logFiles are all its parts, and the sidecars that were found.
 func (c checkpointFile) logFiles() []logFile {
-	out := make([]logFile, len(c.parts))
-	for i, part := range c.parts {
-		out[i] = logFile{part.Name, part.Identity}
+	out := make([]logFile, 0, len(c.parts)+len(c.sidecars))
+	for _, part := range slices.Concat(c.parts, c.sidecars) {
+		out = append(out, logFile{part.Name, part.Identity})
 	}
 	return out
 }
 
-// size is that of all parts.
+// size is that of all parts, and of the sidecars that are known.
 func (c checkpointFile) size() (bytes int64) {
 	for _, part := range c.parts {
 		bytes += part.Size
+	}
+	if c.named != nil {
+		bytes += c.named.bytes
 	}
 	return bytes
 }
@@ -78,6 +81,10 @@ type checkpointFile struct {
 	kind    checkpointKind
 	// parts are the files, in the order of their part numbers.
 	parts []store.Info
+	// named are the sidecars that the parts name, once they were read, and
+	// sidecars are what was found of them.
+	named    *sidecars
+	sidecars []store.Info
 }
 
 // list reads the log directory. ErrNotTable if it holds no version.
@@ -126,7 +133,7 @@ type partGroup struct {
 // missing part was seen.
 func (l *listing) addPart(groups map[partGroup][]store.Info, name logName, info store.Info) {
 	if name.kind != multiPartCheckpoint {
-		l.checkpoints = append(l.checkpoints, checkpointFile{name.version, name.kind, []store.Info{info}})
+		l.checkpoints = append(l.checkpoints, checkpointFile{version: name.version, kind: name.kind, parts: []store.Info{info}})
 		return
 	}
 	// Parts come in the order of their names, so the n-th must be number n:
@@ -137,7 +144,7 @@ func (l *listing) addPart(groups map[partGroup][]store.Info, name logName, info 
 	}
 	groups[key] = append(groups[key], info)
 	if len(groups[key]) == name.parts {
-		l.checkpoints = append(l.checkpoints, checkpointFile{name.version, name.kind, groups[key]})
+		l.checkpoints = append(l.checkpoints, checkpointFile{version: name.version, kind: name.kind, parts: groups[key]})
 	}
 }
 

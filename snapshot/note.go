@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/store"
@@ -26,8 +27,8 @@ type noteHead struct {
 	// Full says that the note has all of the version's header, not only what its
 	// commit changed.
 	Full bool `json:"full"`
-	// Files are those of the log that the version was read from: its commit or
-	// all parts of a checkpoint.
+	// Files are those of the log that the version was read from: its commit, or
+	// all parts of a checkpoint and their sidecars.
 	Files []notedFile `json:"files"`
 }
 
@@ -201,24 +202,17 @@ func (n *incarnation) fromFullNote(noted *note, v int64) (*header, error) {
 
 // holds reports whether the log has these files of a version, there, and
 // whether they are the same.
-func (l *listing) holds(v int64, files []notedFile) (same, there bool) {
+func (n *incarnation) holds(ctx context.Context, v int64, files []notedFile) (same, there bool) {
 	if len(files) == 0 {
 		return false, false
 	}
-	now := map[string]store.Identity{}
-	if c, ok := l.commit(v); ok {
-		now[CommitName(v)] = c.info.Identity
-	}
-	for _, c := range l.checkpointsUpTo(v) {
-		if c.version != v {
-			break
-		}
-		for _, f := range c.logFiles() {
-			now[f.name] = f.identity
-		}
-	}
+	now := n.log().filesOf(v)
 	for _, f := range files {
 		identity, ok := now[f.Name]
+		if strings.HasPrefix(f.Name, sidecarDir+"/") {
+			info, err := n.table.store.Head(ctx, f.Name)
+			identity, ok = info.Identity, err == nil
+		}
 		if !ok {
 			return false, false
 		}
@@ -227,4 +221,21 @@ func (l *listing) holds(v int64, files []notedFile) (same, there bool) {
 		}
 	}
 	return true, true
+}
+
+// filesOf are the files of the log that were listed for a version.
+func (l *listing) filesOf(v int64) map[string]store.Identity {
+	out := map[string]store.Identity{}
+	if c, ok := l.commit(v); ok {
+		out[CommitName(v)] = c.info.Identity
+	}
+	for _, c := range l.checkpointsUpTo(v) {
+		if c.version != v {
+			break
+		}
+		for _, f := range c.logFiles() {
+			out[f.name] = f.identity
+		}
+	}
+	return out
 }

@@ -24,8 +24,7 @@ func (r tableRow) id() string { return r["source"] + "/" + r["table"] }
 // refusable reports whether the latest version uses what this package refuses
 // by name.
 func (r tableRow) refusable() bool {
-	return r["DV"] != "" || r["columnMapping"] != "" || r["typeWidening"] != "" ||
-		r["v2ckpt"] != "" || r["variant"] != ""
+	return r["DV"] != "" || r["columnMapping"] != "" || r["typeWidening"] != ""
 }
 
 // thirdPartyTables returns the folder of the tables and their index.
@@ -247,7 +246,6 @@ func checkRefusal(t *testing.T, table *Table, row tableRow, names string) {
 	_, err := table.At(context.Background(), table.Latest())
 	feature := map[string]string{
 		"DV": "deletionVectors", "columnMapping": "columnMapping", "typeWidening": "typeWidening",
-		"v2ckpt": "v2Checkpoint", "variant": "variant",
 	}
 	for cell, name := range feature {
 		if row[cell] != "" && row["class"] != "error" {

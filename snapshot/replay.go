@@ -77,6 +77,12 @@ func (n *incarnation) replay(ctx context.Context, v int64, r replay) (*header, e
 // refused.
 func (n *incarnation) startAt(ctx context.Context, c *checkpointFile, next, v int64, r replay) (*header, error) {
 	bytes, ok := n.log().commitBytes(next, c.version)
+	if ok && c.kind == uuidCheckpoint {
+		// Only then it is known how much there is to read.
+		if _, err := c.readState(ctx, n.table.store); err != nil {
+			return nil, err
+		}
+	}
 	if !ok || bytes+commitOpen*(c.version-next+1) > r.worth(c) {
 		return r.checkpoint(ctx, c, v)
 	}
@@ -198,6 +204,9 @@ func (r *fileReplay) worth(c *checkpointFile) int64 { return checkpointOpen + c.
 func (r *fileReplay) checkpoint(ctx context.Context, c *checkpointFile, v int64) (*header, error) {
 	h, err := c.readState(ctx, r.table.store)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.findSidecars(ctx, r.table.store); err != nil {
 		return nil, err
 	}
 	folded, reached, err := r.fold(ctx, h, r.foldTo(c, v))

@@ -211,7 +211,13 @@ func TestGateNamesFeatures(t *testing.T) {
 		{`{"minReaderVersion":2,"minWriterVersion":5}`, "delta.columnMapping.mode=Name", "columnMapping"},
 		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["typeWidening"],"writerFeatures":[]}`, "", "typeWidening"},
 		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["sparkle"],"writerFeatures":[]}`, "", "sparkle"},
-		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint"],"writerFeatures":[]}`, "", "v2Checkpoint"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint","variantType","variantType-preview",` +
+			`"variantShredding","variantShredding-preview"],"writerFeatures":[]}`, "", ""},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint","catalogManaged"],"writerFeatures":[]}`, "", "catalogManaged"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogOwned-preview"],"writerFeatures":[]}`, "", "catalogOwned-preview"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["adaptiveMetadata-preview"],"writerFeatures":[]}`, "", "adaptiveMetadata-preview"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["redirectReaderWriter-preview"],"writerFeatures":[]}`, "", "redirectReaderWriter-preview"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["geospatial"],"writerFeatures":[]}`, "", "geospatial"},
 		{`{"minReaderVersion":4,"minWriterVersion":8}`, "", "reader version 4"},
 	} {
 		var conf []string

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -126,6 +127,30 @@ func walkLeaves(fields, path []Field, visit func([]Field) bool) bool {
 		} else if !visit(here) {
 			return false
 		}
+	}
+	return true
+}
+
+// everyType yields the types in a schema, at any depth.
+func everyType(s *Schema) iter.Seq[Type] {
+	return func(yield func(Type) bool) { walkTypes(&Struct{Fields: s.Fields}, yield) }
+}
+
+func walkTypes(t Type, visit func(Type) bool) bool {
+	if !visit(t) {
+		return false
+	}
+	switch t := t.(type) {
+	case *Struct:
+		for _, f := range t.Fields {
+			if !walkTypes(f.Type, visit) {
+				return false
+			}
+		}
+	case *Array:
+		return walkTypes(t.Element, visit)
+	case *Map:
+		return walkTypes(t.Key, visit) && walkTypes(t.Value, visit)
 	}
 	return true
 }

@@ -142,7 +142,7 @@ func (t *Table) At(ctx context.Context, v int64) (*Snapshot, error) {
 		}
 		s, err = t.at(ctx, v)
 	}
-	if logChanged(err) {
+	if logChanged(err) && !errors.Is(err, errSidecar) {
 		err = fault.Wrap(ErrNoVersion, err, "the log changed while it was read").AtVersion(v).WithHint("try again")
 	}
 	return s, t.fault(err)
