@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
+	"github.com/deltafs/deltafs/internal/parquetview"
+	"github.com/deltafs/deltafs/internal/rendercache"
 	"github.com/deltafs/deltafs/metacache"
 )
 
@@ -28,6 +30,10 @@ var (
 	ErrFileGone = errors.New("data file is gone")
 	// ErrOutside: the path leads outside the table and is not allowed.
 	ErrOutside = errors.New("path outside the table is not allowed")
+	// ErrBroken: a data file is damaged, or does not have what the table has.
+	ErrBroken = errors.New("broken data file")
+	// ErrNoRoom: what has to be rendered has no room on the disk.
+	ErrNoRoom = errors.New("no room for rendered data")
 )
 
 // Options configure a Table.
@@ -39,6 +45,13 @@ type Options struct {
 	// Cache keeps the index of the table's files beyond the process; nil keeps
 	// it in memory.
 	Cache Cache
+	// View says how data files are shown. FillPartitions gives them the partition
+	// columns too.
+	View           View
+	FillPartitions bool
+	// Rendered keeps what is rendered of data files; nil is a cache of the
+	// table's own, in temporary files.
+	Rendered *rendercache.Cache
 }
 
 // Event says what Refresh found.
@@ -89,15 +102,17 @@ type Detail struct {
 type File struct {
 	// ID is stable for the life of the table's index.
 	ID metacache.FileID
-	// SchemaOrdinal is 0 when the file is served raw; else it says under which
-	// table metadata it is rendered.
+	// SchemaOrdinal is 0 when the table is shown raw; else it says under which
+	// table metadata the file is shown. Versions whose metadata shows files alike
+	// have the same.
 	SchemaOrdinal uint32
 	// Dir and Name are where it appears; Name is unique in Dir.
 	Dir, Name string
 	// Version is the version of the snapshot that shows the file.
 	Version int64
-	// Size is the served size in bytes. It is what the log says until
-	// Table.Open finds another size on disk; see there.
+	// Size is what the log says, or what Table.Open found on disk when the table
+	// is shown raw. Other files may be served in another size; see
+	// Table.ServedSize.
 	Size int64
 	// ModTime is the mtime to show.
 	ModTime time.Time
@@ -106,7 +121,9 @@ type File struct {
 	// DV is the id of the deletion vector, "" without one.
 	DV string
 
-	// origin is where in the log the add is, logged the size that it states.
+	// life is the table's that has the file; origin is where in the log the add
+	// is, logged the size that it states.
+	life   *incarnation
 	origin origin
 	logged int64
 }
@@ -130,28 +147,24 @@ type Content struct {
 }
 
 // Segment is a piece of a served file: a raw range of the data file, literal
-// bytes, or a range that is rendered when first read. Exactly one of Bytes and
-// Render is set, or neither for a raw range.
-type Segment struct {
-	// Length is in bytes.
-	Length int64
-	// RawOffset is where a raw range starts in the data file.
-	RawOffset int64
-	Bytes     []byte
-	Render    func(ctx context.Context) ([]byte, error)
-}
+// bytes, a range that is rendered when first read, or zeros.
+type Segment = parquetview.Segment
 
 // Raw reports whether the content is the whole data file, unchanged.
 func (c Content) Raw() bool {
-	return len(c.Segments) == 1 && c.Segments[0].Bytes == nil && c.Segments[0].Render == nil &&
-		c.Segments[0].RawOffset == 0 && c.Segments[0].Length == c.Size
+	return len(c.Segments) == 1 && c.Segments[0].Raw && c.Segments[0].RawOffset == 0 && c.Segments[0].Length == c.Size
 }
 
 // Reader is an opened data file. ReadAt may be called from many goroutines.
 type Reader interface {
 	io.ReaderAt
 	io.Closer
+	// ReadAtContext is ReadAt that can be given up.
+	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
 	Content() Content
+	// RawRange returns the local file that holds these bytes as they lie there,
+	// and where; nil if there is none. The caller must not close it.
+	RawRange(off, length int64) (*os.File, int64)
 	// File is the local file when Content().Raw(), for passthrough; else nil.
 	// The caller must not close it.
 	File() *os.File

@@ -125,7 +125,7 @@ func (s *Snapshot) show(group []metacache.File, at int) File {
 	if len(group) > 1 {
 		name = collisionName(f.Name, f.Path)
 	}
-	return s.life.file(f, name, s.Version())
+	return s.life.file(f, name, s.Version(), s.ordinal)
 }
 
 // Lookup finds a name in a directory, by the name that Dir shows. ErrNotExist;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
@@ -31,6 +32,8 @@ type shape struct {
 	err error
 	// partitions are the fields of the partition columns, in their order.
 	partitions []Field
+	// rendition is made when it is first needed.
+	rendition atomic.Pointer[rendition]
 }
 
 func newShape(m *action.Metadata) *shape {

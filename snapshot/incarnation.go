@@ -38,8 +38,9 @@ type incarnation struct {
 	restored *header
 	timeline *timeline
 	// inCommit caches in-commit timestamps by version.
-	inCommit map[int64]int64
-	vacuum   *vacuumTrace
+	inCommit   map[int64]int64
+	vacuum     *vacuumTrace
+	renditions renditions
 }
 
 func newIncarnation(t *Table, l *listing, idBase metacache.FileID) *incarnation {

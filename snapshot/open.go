@@ -3,7 +3,6 @@ package snapshot
 import (
 	"context"
 	"errors"
-	"os"
 	"path"
 	"time"
 
@@ -11,29 +10,76 @@ import (
 	"github.com/deltafs/deltafs/internal/store"
 )
 
-// Open opens a data file's content. ErrFileGone, ErrOutside, ErrUnsupported.
+// Open opens a data file's content, as the table has it unless the table is shown
+// raw. ErrFileGone, ErrOutside, ErrUnsupported, ErrBroken.
 //
-// The log's size is only a claim. When the file on disk has another one, the
-// Reader serves the file as it is, its Content().Size differs from f.Size, and
-// every File that the table makes of it from now on carries the true size; see
-// SizeChanged.
+// The log's size of a file that is shown raw is only a claim. When the file on
+// disk has another one, the Reader serves it as it is, its Content().Size differs
+// from f.Size, and every File that the table makes of it from now on carries the
+// true size; see SizeChanged.
 func (t *Table) Open(ctx context.Context, f File) (Reader, error) {
 	r, err := t.open(ctx, f)
-	var known *fault.Error
-	if err != nil && errors.As(err, &known) && known.Version == nil {
-		known.AtVersion(f.Version)
-	}
 	if err != nil {
-		return nil, t.fault(err)
+		return nil, t.fileFault(f, err)
 	}
 	return r, nil
 }
 
 // SizeChanged reports whether r, opened from f, serves another size than f
 // showed, so that whoever showed f.Size must take it back.
-func SizeChanged(f File, r Reader) bool { return r.Content().Size != f.Size }
+func SizeChanged(f File, r Reader) bool {
+	return f.SchemaOrdinal == 0 && r.Content().Size != f.Size
+}
 
-func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
+// fileFault says which file of which version an error is about.
+func (t *Table) fileFault(f File, err error) error {
+	var known *fault.Error
+	if errors.As(err, &known) && known.Version == nil {
+		known.AtVersion(f.Version)
+	}
+	return t.fault(err)
+}
+
+func (t *Table) open(ctx context.Context, f File) (Reader, error) {
+	object, err := t.openObject(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.planned(ctx, f, object)
+	if err != nil {
+		object.Close()
+		return nil, err
+	}
+	if p == nil {
+		return newRawReader(object), nil
+	}
+	return &renderedReader{table: t, file: f, object: object, plan: p}, nil
+}
+
+// planned decides how an opened file is served, nil is as it is, and keeps its
+// size.
+func (t *Table) planned(ctx context.Context, f File, object store.Object) (*plan, error) {
+	size := object.Info().Size
+	if f.SchemaOrdinal == 0 {
+		t.noteSize(f, size)
+		return nil, nil
+	}
+	if t.sizes.isRaw(f, size) {
+		return nil, nil
+	}
+	p, err := t.planOf(ctx, f, object)
+	switch {
+	case err != nil:
+	case p == nil:
+		t.sizes.keepRaw(f, size)
+	default:
+		t.sizes.keep(f, p.Size)
+	}
+	return p, err
+}
+
+// openObject opens the data file.
+func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
 	if f.DV != "" && readerFeature(deletionVectorsFeature) != supported {
 		return nil, refuseFeatures([]string{deletionVectorsFeature})
 	}
@@ -43,12 +89,8 @@ func (t *Table) open(ctx context.Context, f File) (*rawReader, error) {
 		return nil, t.explainGone(ctx, f, err)
 	case errors.Is(err, store.ErrOutside):
 		return nil, fault.Wrap(ErrOutside, err, "the file lies outside the table").InFile(f.Path)
-	case err != nil:
-		return nil, err
 	}
-	size := object.Info().Size
-	t.noteSize(f, size)
-	return &rawReader{object: object, content: Content{Size: size, Segments: []Segment{{Length: size}}}}, nil
+	return object, err
 }
 
 // openPath opens the file that a path of the log names, at its decoded path. Old
@@ -74,22 +116,52 @@ func (t *Table) openPath(ctx context.Context, logged string) (store.Object, erro
 	return nil, err
 }
 
-// noteSize remembers a size that contradicts the log.
+// noteSize remembers the size of a file that is shown raw if it contradicts the
+// log.
 func (t *Table) noteSize(f File, size int64) {
 	if size == f.Size {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sizes[f.ID] = size
-	t.resized.Store(true)
+	t.sizes.keep(f, size)
+	t.sizes.contradicted.Store(true)
 	t.log.Warn("a data file has another size than the log says", "op", "open", "table", t.name,
 		"version", f.Version, "path", f.Path, "logged", f.Size, "found", size)
 }
 
-// HasOtherSizes reports whether a data file was found to have another size than
-// the log says. Files that were shown before show the log's.
-func (t *Table) HasOtherSizes() bool { return t.resized.Load() }
+// HasOtherSizes reports whether a data file that is shown raw was found to have
+// another size than the log says. Files that were shown before show the log's.
+func (t *Table) HasOtherSizes() bool { return t.sizes.contradicted.Load() }
+
+// KnownSize returns the size in which a file is served, if that is known without
+// looking at it.
+func (t *Table) KnownSize(f File) (int64, bool) {
+	if f.SchemaOrdinal == 0 {
+		return f.Size, true
+	}
+	return t.sizes.get(f)
+}
+
+// ServedSize returns the size in which a file is served. Where it is not known it
+// is read from the file's footer and its deletion vector, never from its data.
+// Errors are those of Open.
+func (t *Table) ServedSize(ctx context.Context, f File) (int64, error) {
+	if size, ok := t.KnownSize(f); ok {
+		return size, nil
+	}
+	object, err := t.openObject(ctx, f)
+	if err != nil {
+		return 0, t.fileFault(f, err)
+	}
+	defer object.Close()
+	p, err := t.planned(ctx, f, object)
+	switch {
+	case err != nil:
+		return 0, t.fileFault(f, err)
+	case p == nil:
+		return object.Info().Size, nil
+	}
+	return p.Size, nil
+}
 
 // explainGone says who may have deleted the file.
 func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
@@ -107,17 +179,3 @@ func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
 	}
 	return e.WithHint("restore the file, or read another version")
 }
-
-// rawReader serves a data file as it is.
-type rawReader struct {
-	object  store.Object
-	content Content
-}
-
-func (r *rawReader) ReadAt(p []byte, off int64) (int, error) { return r.object.ReadAt(p, off) }
-
-func (r *rawReader) Close() error { return r.object.Close() }
-
-func (r *rawReader) Content() Content { return r.content }
-
-func (r *rawReader) File() *os.File { return r.object.File() }

@@ -46,7 +46,7 @@ func (r *fileReplay) rearrange(ctx context.Context, base *header, c *change) err
 				yield(f, err)
 				return
 			}
-			if window = append(window, r.file(f, f.Name, base.version)); len(window) == cap(window) && !flush() {
+			if window = append(window, r.file(f, f.Name, base.version, 0)); len(window) == cap(window) && !flush() {
 				return
 			}
 		}

@@ -4,13 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/parquetview"
+	"github.com/deltafs/deltafs/internal/rendercache"
 	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/metacache"
 )
@@ -38,11 +40,18 @@ type Table struct {
 	announced int64
 	// idBase is the FileID after which the next incarnation begins.
 	idBase metacache.FileID
-	// sizes holds what Open found for files whose size is not what the log
-	// says; IDs are unique over all incarnations.
-	sizes map[metacache.FileID]int64
-	// resized is set when there are any.
-	resized atomic.Bool
+
+	view           View
+	fillPartitions bool
+	rendered       *rendercache.Cache
+	// ownsRendered says that nobody else uses rendered.
+	ownsRendered bool
+	// plan is parquetview.Plan.
+	plan func(context.Context, io.ReaderAt, int64, parquetview.Wanted) (*parquetview.View, error)
+	// sizes and plans are those of served files; IDs are unique over all
+	// incarnations.
+	sizes sizeBook
+	plans planCache
 }
 
 // Open opens the table whose root is st. ErrNotTable without a log.
@@ -56,7 +65,16 @@ func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
 		foldBeyond: foldBeyond,
 		unfolded:   unfolded,
 		refreshing: newSemaphore(),
-		sizes:      map[metacache.FileID]int64{},
+		view:       o.View,
+		rendered:   o.Rendered,
+		plan:       parquetview.Plan,
+
+		fillPartitions: o.FillPartitions,
+	}
+	if t.rendered == nil {
+		t.rendered, t.ownsRendered = rendercache.New(rendercache.Options{
+			Size: rendercache.DefaultSize, Floor: rendercache.DefaultFloor, Logger: o.Logger,
+		}), true
 	}
 	if t.name == "" {
 		t.name = st.Root()
@@ -82,6 +100,9 @@ func (t *Table) Close() error {
 		indexes = t.life.retire(indexes)
 	}
 	t.life, t.retired = nil, nil
+	if t.ownsRendered {
+		t.rendered.Close()
+	}
 	var err error
 	for _, index := range indexes {
 		err = errors.Join(err, index.Close())
@@ -91,7 +112,7 @@ func (t *Table) Close() error {
 
 // Idle says that nobody has used the table for a while. What can be loaded
 // again may be given up; FileIDs stay valid.
-func (t *Table) Idle() {}
+func (t *Table) Idle() { t.plans.clear() }
 
 // Name is Options.Name.
 func (t *Table) Name() string { return t.name }
@@ -166,6 +187,9 @@ func (t *Table) at(ctx context.Context, v int64) (*Snapshot, error) {
 		return nil, err
 	}
 	s := &Snapshot{table: t, life: life, header: h}
+	if r := life.rendition(h); r != nil {
+		s.ordinal = r.ordinal
+	}
 	totals, err := s.Totals(ctx)
 	if err != nil {
 		return nil, err
@@ -215,14 +239,14 @@ func (t *Table) ReadCommit(ctx context.Context, v int64) ([]action.Action, error
 
 // ByID returns a file that some snapshot has shown, without looking at any
 // version: a file that shares its name with others has this name, and not what
-// a listing shows. ErrNotExist for an ID of a table that was since made again,
+// a listing shows, and the caller knows under which metadata it is shown. ErrNotExist for an ID of a table that was since made again,
 // or of a file in none of the versions that the index still holds.
 func (t *Table) ByID(ctx context.Context, id metacache.FileID) (File, error) {
 	life, f, err := t.byID(ctx, id)
 	if err != nil {
 		return File{}, err
 	}
-	return life.file(f, f.Name, life.log().latest), nil
+	return life.file(f, f.Name, life.log().latest, 0), nil
 }
 
 // FileByID is ByID with Dir and Name as in the newest version at hand that
@@ -238,7 +262,7 @@ func (t *Table) FileByID(ctx context.Context, id metacache.FileID) (File, error)
 			return live, nil
 		}
 	}
-	return life.file(f, f.Name, life.log().latest), nil
+	return life.file(f, f.Name, life.log().latest, 0), nil
 }
 
 func (t *Table) byID(ctx context.Context, id metacache.FileID) (*incarnation, metacache.File, error) {
@@ -260,16 +284,14 @@ func (t *Table) byID(ctx context.Context, id metacache.FileID) (*incarnation, me
 }
 
 // file makes a File of an index entry shown under a name.
-func (n *incarnation) file(f metacache.File, shown string, version int64) File {
+func (n *incarnation) file(f metacache.File, shown string, version int64, ordinal uint32) File {
 	out := File{
-		ID: n.idBase + f.ID, Dir: f.Dir, Name: shown, Version: version,
+		ID: n.idBase + f.ID, SchemaOrdinal: ordinal, Dir: f.Dir, Name: shown, Version: version,
 		Size: f.Size, ModTime: time.UnixMilli(f.ModTime).UTC(),
-		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, origin: origin(f.Origin), logged: f.Size,
+		Path: cmp.Or(f.Raw, f.Path), DV: f.DV, life: n, origin: origin(f.Origin), logged: f.Size,
 	}
-	if t := n.table; t.resized.Load() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if size, ok := t.sizes[out.ID]; ok {
+	if ordinal == 0 && n.table.HasOtherSizes() {
+		if size, ok := n.table.sizes.get(out); ok {
 			out.Size = size
 		}
 	}

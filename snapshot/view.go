@@ -13,6 +13,8 @@ type Snapshot struct {
 	table  *Table
 	life   *incarnation
 	header *header
+	// ordinal says how files are shown; see File.SchemaOrdinal.
+	ordinal uint32
 }
 
 // Version is the table version.
