@@ -16,6 +16,9 @@ type dataFile struct {
 	inc *incarnation
 	id  uint64
 	*snapshot.File
+	// unsure is set when the size shown is not that of what would be read, as
+	// the file cannot be.
+	unsure bool
 }
 
 // file builds the node of a file that a directory of the incarnation shows.
@@ -54,12 +57,33 @@ func (f *FS) dataFile(ctx context.Context, id uint64) (*dataFile, error) {
 	return &dataFile{inc: inc, id: id, File: &file}, nil
 }
 
-func (d *dataFile) key() nodeKey           { return nodeKey{kind: kindData, table: d.inc.t} }
-func (d *dataFile) kind() statKind         { return dataStat }
-func (d *dataFile) attrTTL() time.Duration { return forever }
+func (d *dataFile) key() nodeKey   { return nodeKey{kind: kindData, table: d.inc.t} }
+func (d *dataFile) kind() statKind { return dataStat }
 
-func (d *dataFile) stat(context.Context) (stat, error) {
-	return stat{dataStat, d.Size, d.ModTime}, nil
+func (d *dataFile) attrTTL() time.Duration {
+	if d.unsure {
+		return never
+	}
+	return forever
+}
+
+// stat shows a file that cannot be read in the size that the log says: why it
+// cannot is told who opens it.
+func (d *dataFile) stat(ctx context.Context) (stat, error) {
+	size, err := d.inc.snap.ServedSize(ctx, *d.File)
+	if err != nil && ctx.Err() != nil {
+		return stat{}, ctx.Err()
+	}
+	if d.unsure = err != nil; d.unsure {
+		size = d.Size
+	}
+	return stat{dataStat, size, d.ModTime}, nil
+}
+
+// sized reports whether the size is known without looking at the file.
+func (d *dataFile) sized() bool {
+	_, ok := d.inc.snap.KnownSize(*d.File)
+	return ok
 }
 
 // goneWithTable reports whether the file is missing because the table was made

@@ -75,6 +75,8 @@ func errnos() []errnoOf {
 		{"snapshot.ErrPartition", snapshot.ErrPartition, syscall.EINVAL},
 		{"snapshot.ErrUnsupported", snapshot.ErrUnsupported, syscall.EOPNOTSUPP},
 		{"snapshot.ErrOutside", snapshot.ErrOutside, syscall.EACCES},
+		{"snapshot.ErrBroken", snapshot.ErrBroken, syscall.EIO},
+		{"snapshot.ErrNoRoom", snapshot.ErrNoRoom, syscall.ENOSPC},
 		{"snapshot.ErrFileGone", snapshot.ErrFileGone, syscall.EIO},
 		{"snapshot.ErrCorrupt", snapshot.ErrCorrupt, syscall.EIO},
 		{"snapshot.ErrNotTable", snapshot.ErrNotTable, syscall.EIO},

@@ -1,6 +1,7 @@
 package fsnode
 
 import (
+	"context"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -12,7 +13,7 @@ type handle interface{ release() }
 // fileHandle is an open file.
 type fileHandle interface {
 	handle
-	read(buf []byte, off int64) (fuse.ReadResult, error)
+	read(ctx context.Context, buf []byte, off int64) (fuse.ReadResult, error)
 }
 
 // handleTable numbers the open handles.

@@ -15,11 +15,13 @@ type liveDir struct {
 	inc   *incarnation
 	path  string
 	epoch int64
+	// sizes are read ahead.
+	sizes sizeAhead
 }
 
 // liveDir builds the node of the directory that is at path now.
 func (inc *incarnation) liveDir(path string) *liveDir {
-	return &liveDir{inc, path, inc.epoch(path)}
+	return &liveDir{inc: inc, path: path, epoch: inc.epoch(path)}
 }
 
 func (d *liveDir) key() nodeKey {
@@ -54,7 +56,11 @@ func (d *liveDir) lookup(ctx context.Context, c writer.Caller, name string) (chi
 	if err != nil {
 		return child{}, err
 	}
-	return d.child(name, n)
+	found, err := d.child(name, n)
+	if file, ok := found.node.(*dataFile); ok && err == nil {
+		d.inc.t.fs.readSizesBehind(&d.sizes, file, d.listAfter)
+	}
+	return found, err
 }
 
 func (d *liveDir) list(ctx context.Context) iter.Seq2[child, error] {
@@ -63,7 +69,13 @@ func (d *liveDir) list(ctx context.Context) iter.Seq2[child, error] {
 			yield(child{}, err)
 			return
 		}
-		for e, err := range d.inc.live.List(ctx, d.path, "") {
+		d.listAfter(ctx, "")(yield)
+	}
+}
+
+func (d *liveDir) listAfter(ctx context.Context, name string) iter.Seq2[child, error] {
+	return func(yield func(child, error) bool) {
+		for e, err := range d.inc.live.List(ctx, d.path, name) {
 			var c child
 			if err == nil {
 				c, err = d.child(e.Name, e.Node)

@@ -265,8 +265,9 @@ func TestTextCacheIsBoundedAndMakesOnce(t *testing.T) {
 
 func TestListingGivesTheAttributesThatAreKept(t *testing.T) {
 	_, inc := testTree(t)
+	inc.snap = &snapshot.Table{}
 	dir := inc.snapshotDir(1, "")
-	file := child{"a.parquet", &dataFile{inc: inc}, forever}
+	file := child{"a.parquet", &dataFile{inc: inc, File: &snapshot.File{Size: 7}}, forever}
 	h := &dirHandle{dir: dir}
 	if !h.givesAttributes(file) {
 		t.Error("not of a file in a snapshot")
@@ -276,6 +277,9 @@ func TestListingGivesTheAttributesThatAreKept(t *testing.T) {
 	}
 	if h.givesAttributes(child{textDetail, &textFile{inc.controlAt(1), textDetail}, forever}) {
 		t.Error("of a text that would have to be made for it")
+	}
+	if h.givesAttributes(child{"b.parquet", &dataFile{inc: inc, File: &snapshot.File{Size: 7, SchemaOrdinal: 1}}, forever}) {
+		t.Error("of a file whose footer would have to be read for it")
 	}
 	h.pos = attributed
 	if h.givesAttributes(file) {

@@ -66,6 +66,7 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 // staged file to the name, and on ESTALE the kernel looks the name up again.
 func (f *FS) wantWrite(ctx context.Context, in *fuse.OpenIn, d *dataFile) error {
 	file, err := d.inc.snap.FileByID(ctx, d.ID)
+	file.SchemaOrdinal = d.SchemaOrdinal
 	if errors.Is(err, snapshot.ErrNotExist) {
 		return errStale // it went with the versions that the index has dropped
 	}
@@ -112,18 +113,25 @@ const spliceFrom = 32 << 10
 // read gives the kernel the file's descriptor to splice from where many bytes
 // are served as they lie on disk. More than is there must not be promised, or
 // the splice has to be done again.
-func (h *dataHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
-	size := h.of.reader.Content().Size
-	buf = buf[:max(0, min(int64(len(buf)), size-off))]
-	if file := h.of.file; file != nil && len(buf) >= spliceFrom {
-		return fuse.ReadResultFd(file.Fd(), off, len(buf)), nil
+func (h *dataHandle) read(ctx context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
+	r := h.of.reader
+	buf = buf[:max(0, min(int64(len(buf)), r.Content().Size-off))]
+	if len(buf) >= spliceFrom {
+		if file, at := r.RawRange(off, int64(len(buf))); file != nil {
+			return fuse.ReadResultFd(file.Fd(), at, len(buf)), nil
+		}
 	}
-	return readAt(h.of.reader, buf, off)
+	n, err := r.ReadAtContext(ctx, buf, off)
+	return readResult(buf, n, err)
 }
 
 // readAt reads what there is; less than was asked for is the end of the file.
 func readAt(r io.ReaderAt, buf []byte, off int64) (fuse.ReadResult, error) {
 	n, err := r.ReadAt(buf, off)
+	return readResult(buf, n, err)
+}
+
+func readResult(buf []byte, n int, err error) (fuse.ReadResult, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -135,7 +143,7 @@ type textHandle struct{ text []byte }
 
 func (h *textHandle) release() {}
 
-func (h *textHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+func (h *textHandle) read(_ context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
 	if off >= int64(len(h.text)) {
 		return fuse.ReadResultData(nil), nil
 	}
@@ -147,7 +155,7 @@ type localHandle struct{ file *os.File }
 
 func (h *localHandle) release() { h.file.Close() }
 
-func (h *localHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+func (h *localHandle) read(_ context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
 	return readAt(h.file, buf, off)
 }
 
@@ -176,12 +184,14 @@ func (f *FS) openText(ctx context.Context, n node, out *fuse.OpenOut) error {
 }
 
 // Read implements fuse.RawFileSystem.
-func (f *FS) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+func (f *FS) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
+	ctx := f.begin(cancel)
+	defer ctx.end()
 	h, ok := lookupHandle[fileHandle](&f.handles, in.Fh)
 	if !ok {
 		return nil, fuse.EBADF
 	}
-	res, err := h.read(buf[:min(len(buf), int(in.Size))], int64(in.Offset))
+	res, err := h.read(ctx, buf[:min(len(buf), int(in.Size))], int64(in.Offset))
 	if err != nil {
 		return nil, f.failNode(in.NodeId, "read", "", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/deltafs/deltafs/internal/rendercache"
 	"github.com/deltafs/deltafs/snapshot"
 )
 
@@ -109,12 +110,19 @@ type Options struct {
 	EngineInfo string
 	// FsName is the first column of mount(8); empty is Source.
 	FsName string
+	// View says how data files are shown. FillPartitions gives them the partition
+	// columns too.
+	View           snapshot.View
+	FillPartitions bool
 	// Cache keeps the metadata of tables beyond the mount; nil keeps it in
 	// memory.
 	Cache snapshot.Cache
 	// SpoolDir is where generated files lie, without a name, while they are
 	// used; empty, or if that fails, the directory for temporary files.
 	SpoolDir string
+	// Rendered keeps what is rendered of data files; nil keeps it in temporary
+	// files.
+	Rendered *rendercache.Cache
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 	// TraceFUSE logs every FUSE request at level debug.

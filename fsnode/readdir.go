@@ -226,9 +226,13 @@ func (h *dirHandle) givesAttributes(c child) bool {
 	if c.node == nil || c.ttl == never { // asked for anyway
 		return false
 	}
-	switch c.node.(type) {
-	case *textFile, *spoolFile: // cost more than a listing may
+	switch n := c.node.(type) { // what costs more than a listing may
+	case *textFile, *spoolFile:
 		return false
+	case *dataFile:
+		if !n.sized() {
+			return false
+		}
 	}
 	s, ok := h.dir.(*snapshotDir)
 	return !ok || h.pos < attributed || s.lookups.Load() != h.lookups

@@ -20,6 +20,8 @@ type snapshotDir struct {
 	// lookups counts the names that were looked up, of the node that the kernel
 	// knows.
 	lookups atomic.Uint64
+	// sizes are read ahead.
+	sizes sizeAhead
 	// opened is the version, once it was opened through this node.
 	opened atomic.Pointer[snapshot.Snapshot]
 }
@@ -76,7 +78,11 @@ func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) 
 	if err != nil {
 		return child{}, err
 	}
-	return d.child(e)
+	c, err := d.child(e)
+	if file, ok := c.node.(*dataFile); ok && err == nil {
+		d.inc.t.fs.readSizesBehind(&d.sizes, file, d.listAfter)
+	}
+	return c, err
 }
 
 func (d *snapshotDir) list(ctx context.Context) iter.Seq2[child, error] { return d.listAfter(ctx, "") }

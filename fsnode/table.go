@@ -162,7 +162,10 @@ func (t *table) load(ctx context.Context) (*incarnation, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := snapshot.Open(ctx, st, snapshot.Options{Name: t.source, Logger: t.fs.log, Cache: t.fs.opt.Cache})
+	snap, err := snapshot.Open(ctx, st, snapshot.Options{
+		Name: t.source, Logger: t.fs.log, Cache: t.fs.opt.Cache,
+		View: t.fs.opt.View, FillPartitions: t.fs.opt.FillPartitions, Rendered: t.fs.opt.Rendered,
+	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/store"
 )
@@ -45,7 +46,7 @@ func (t *Table) open(ctx context.Context, f File) (Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.planned(ctx, f, object)
+	p, err := t.planned(ctx, f, nil, object)
 	if err != nil {
 		object.Close()
 		return nil, err
@@ -57,8 +58,8 @@ func (t *Table) open(ctx context.Context, f File) (Reader, error) {
 }
 
 // planned decides how an opened file is served, nil is as it is, and keeps its
-// size.
-func (t *Table) planned(ctx context.Context, f File, object store.Object) (*plan, error) {
+// size. The add may be nil.
+func (t *Table) planned(ctx context.Context, f File, add *action.Add, object store.Object) (*plan, error) {
 	size := object.Info().Size
 	if f.SchemaOrdinal == 0 {
 		t.noteSize(f, size)
@@ -67,7 +68,7 @@ func (t *Table) planned(ctx context.Context, f File, object store.Object) (*plan
 	if t.sizes.isRaw(f, size) {
 		return nil, nil
 	}
-	p, err := t.planOf(ctx, f, object)
+	p, err := t.planOf(ctx, f, add, object)
 	switch {
 	case err != nil:
 	case p == nil:
@@ -114,53 +115,6 @@ func (t *Table) openPath(ctx context.Context, logged string) (store.Object, erro
 		}
 	}
 	return nil, err
-}
-
-// noteSize remembers the size of a file that is shown raw if it contradicts the
-// log.
-func (t *Table) noteSize(f File, size int64) {
-	if size == f.Size {
-		return
-	}
-	t.sizes.keep(f, size)
-	t.sizes.contradicted.Store(true)
-	t.log.Warn("a data file has another size than the log says", "op", "open", "table", t.name,
-		"version", f.Version, "path", f.Path, "logged", f.Size, "found", size)
-}
-
-// HasOtherSizes reports whether a data file that is shown raw was found to have
-// another size than the log says. Files that were shown before show the log's.
-func (t *Table) HasOtherSizes() bool { return t.sizes.contradicted.Load() }
-
-// KnownSize returns the size in which a file is served, if that is known without
-// looking at it.
-func (t *Table) KnownSize(f File) (int64, bool) {
-	if f.SchemaOrdinal == 0 {
-		return f.Size, true
-	}
-	return t.sizes.get(f)
-}
-
-// ServedSize returns the size in which a file is served. Where it is not known it
-// is read from the file's footer and its deletion vector, never from its data.
-// Errors are those of Open.
-func (t *Table) ServedSize(ctx context.Context, f File) (int64, error) {
-	if size, ok := t.KnownSize(f); ok {
-		return size, nil
-	}
-	object, err := t.openObject(ctx, f)
-	if err != nil {
-		return 0, t.fileFault(f, err)
-	}
-	defer object.Close()
-	p, err := t.planned(ctx, f, object)
-	switch {
-	case err != nil:
-		return 0, t.fileFault(f, err)
-	case p == nil:
-		return object.Info().Size, nil
-	}
-	return p.Size, nil
 }
 
 // explainGone says who may have deleted the file.

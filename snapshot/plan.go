@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/parquetchunk"
 	"github.com/deltafs/deltafs/internal/parquetview"
 	"github.com/deltafs/deltafs/internal/rendercache"
@@ -118,12 +119,12 @@ func (c *planCache) clear() {
 	c.order.Init()
 }
 
-// planOf decides how an opened file is served; nil is as it is.
-func (t *Table) planOf(ctx context.Context, f File, object store.Object) (*plan, error) {
+// planOf decides how an opened file is served; nil is as it is. The add may be nil.
+func (t *Table) planOf(ctx context.Context, f File, add *action.Add, object store.Object) (*plan, error) {
 	if p := t.plans.get(servedAs(f)); p != nil {
 		return p, nil
 	}
-	wanted, err := f.life.wanted(ctx, f)
+	wanted, err := f.life.wanted(ctx, f, add)
 	if err != nil {
 		return nil, err
 	}

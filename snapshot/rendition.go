@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/parquetview"
 )
@@ -119,8 +120,9 @@ func (n *incarnation) renditionAt(ordinal uint32) (*rendition, bool) {
 	return n.renditions.all[ordinal-1], true
 }
 
-// wanted is how a file shall look. Only what it takes for that is read.
-func (n *incarnation) wanted(ctx context.Context, f File) (parquetview.Wanted, error) {
+// wanted is how a file shall look. Only what it takes for that is read, and its
+// add action only if it is not given.
+func (n *incarnation) wanted(ctx context.Context, f File, add *action.Add) (parquetview.Wanted, error) {
 	r, ok := n.renditionAt(f.SchemaOrdinal)
 	if !ok {
 		return parquetview.Wanted{}, fault.New(ErrNotExist, "no table metadata has the ordinal %d", f.SchemaOrdinal)
@@ -129,9 +131,6 @@ func (n *incarnation) wanted(ctx context.Context, f File) (parquetview.Wanted, e
 		return parquetview.Wanted{}, r.err
 	}
 	w := parquetview.Wanted{Columns: r.columns}
-	if f.DV == "" && len(r.filled) == 0 {
-		return w, nil
-	}
 	if len(r.filled) > 0 {
 		w.Columns = slices.Clone(r.columns)
 		if err := n.fill(ctx, f, r.filled, w.Columns); err != nil {
@@ -141,10 +140,14 @@ func (n *incarnation) wanted(ctx context.Context, f File) (parquetview.Wanted, e
 	if f.DV == "" {
 		return w, nil
 	}
-	adds, err := n.adds(ctx, []File{f})
-	if err != nil {
-		return w, err
+	if add == nil {
+		adds, err := n.adds(ctx, []File{f})
+		if err != nil {
+			return w, err
+		}
+		add = adds[0]
 	}
-	w.Deleted, err = n.table.DeletionVector(ctx, adds[0])
+	var err error
+	w.Deleted, err = n.table.DeletionVector(ctx, add)
 	return w, err
 }

@@ -86,7 +86,7 @@ func TestPartitionColumnsCountOnlyWhenFilled(t *testing.T) {
 func wantedOf(t *testing.T, table *Table, v int64) parquetview.Wanted {
 	t.Helper()
 	f := onlyFile(t, table, v)
-	w, err := f.life.wanted(t.Context(), f)
+	w, err := f.life.wanted(t.Context(), f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestFilledValuesOfFilesInOneVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := f.life.wanted(t.Context(), f)
+		w, err := f.life.wanted(t.Context(), f, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
