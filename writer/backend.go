@@ -60,6 +60,8 @@ type backend interface {
 type committedReader interface {
 	io.ReaderAt
 	io.Closer
+	// Size is that of the content.
+	Size() int64
 	// File is the local file if the content is the file as it lies on disk,
 	// else nil.
 	File() *os.File

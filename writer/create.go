@@ -193,8 +193,8 @@ func (l *Live) bindReplacement(ctx context.Context, p place, name string, proces
 		return Node{}, err
 	}
 	s := l.newStaged(binding{place: p, name: name, bound: true, replaces: &f, process: process})
-	s.origin, s.size, s.modTime = origin, f.Size, f.ModTime
-	s.written.add(0, f.Size)
+	s.origin, s.size, s.modTime = origin, origin.Size(), f.ModTime
+	s.written.add(0, origin.Size())
 	l.mu.Lock()
 	l.bindTo(s, s.bind)
 	l.mu.Unlock()

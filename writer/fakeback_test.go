@@ -190,7 +190,15 @@ type fakeReader struct {
 }
 
 func (r *fakeReader) File() *os.File { return r.file }
-func (r *fakeReader) Close() error   { return r.file.Close() }
+func (r *fakeReader) Size() int64 {
+	info, err := r.file.Stat()
+	if err != nil {
+		return -1
+	}
+	return info.Size()
+}
+
+func (r *fakeReader) Close() error { return r.file.Close() }
 
 func (b *fakeBack) OpenFile(ctx context.Context, f snapshot.File) (committedReader, error) {
 	return b.OpenObject(ctx, f.Path)

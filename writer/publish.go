@@ -76,12 +76,12 @@ func (l *Live) commitAs(ctx context.Context, s *Staged, b binding) error {
 	// What others unlinked came first, and is theirs to be told.
 	_ = l.burst.flush(ctx, func(u unlinked) bool { return !ours(u) })
 	if b.replaces != nil && b.drops == nil {
-		same, err := l.sameBytes(ctx, s, *b.replaces)
+		same, err := l.sameFile(ctx, s, *b.replaces)
 		if err != nil {
 			return err
 		}
-		if same {
-			l.sealUnchanged(s, b)
+		if same != nil {
+			l.sealUnchanged(s, b, *same)
 			return nil
 		}
 	}
@@ -298,8 +298,7 @@ func (p *publication) takeBack(ctx context.Context) bool {
 
 // sealUnchanged ends a replacement by the same bytes: the committed file is
 // what was wanted, and nothing is committed.
-func (l *Live) sealUnchanged(s *Staged, b binding) {
-	old := *b.replaces
+func (l *Live) sealUnchanged(s *Staged, b binding, old snapshot.File) {
 	l.seal(s, b, 0, old.Path, func(ctx context.Context) (committedReader, error) {
 		return l.back.OpenFile(ctx, old)
 	})
@@ -341,26 +340,41 @@ func (l *Live) unbindSealed(s *Staged) {
 	}
 }
 
-// sameBytes reports whether the file would replace a committed one by itself.
-func (l *Live) sameBytes(ctx context.Context, s *Staged, f snapshot.File) (bool, error) {
-	if s.Attr().Size != f.Size {
-		return false, nil
-	}
+// sameFile returns the committed file if the staged one would replace it by
+// itself: by the bytes that the tree shows, or by those that lie in storage, which
+// whoever wrote them may still have. What lies there with a deletion vector has
+// other rows.
+func (l *Live) sameFile(ctx context.Context, s *Staged, f snapshot.File) (*snapshot.File, error) {
 	v, err := l.view(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if _, err := l.current(ctx, v, f); err != nil {
-		return false, nil // the commit says so
+		return nil, nil // the commit says so
 	}
+	same, err := l.sameBytes(ctx, s, f)
+	if !same && err == nil && f.SchemaOrdinal != 0 && f.DV == "" {
+		f.SchemaOrdinal = 0
+		same, err = l.sameBytes(ctx, s, f)
+	}
+	if !same || err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+func (l *Live) sameBytes(ctx context.Context, s *Staged, f snapshot.File) (bool, error) {
 	old, err := l.back.OpenFile(ctx, f)
 	if err != nil {
 		return false, nil // gone from storage: a replacement repairs it
 	}
 	defer old.Close()
+	if s.Attr().Size != old.Size() {
+		return false, nil
+	}
 	same := false
 	err = s.use(ctx, func() error {
-		same, err = equalBytes(s.file, old, f.Size)
+		same, err = equalBytes(s.file, old, old.Size())
 		return err
 	})
 	return same, err

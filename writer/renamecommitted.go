@@ -92,8 +92,9 @@ func (l *Live) relink(ctx context.Context, f snapshot.File, target *snapshot.Fil
 		return err
 	}
 	defer old.Close()
+	f.Size = old.Size()
 	to := binding{place: m.to, name: m.newName, bound: true, replaces: target}
-	v, err := l.judge(ctx, file, f.Size, to)
+	v, err := l.judge(ctx, file, old.Size(), to)
 	if errors.Is(err, errNotYet) {
 		err = l.fault(ErrIncomplete, m.oldKey().String(), "the committed file is damaged")
 	}
@@ -230,8 +231,8 @@ func (l *Live) scratchCopy(ctx context.Context, f snapshot.File, b binding) (*St
 	}
 	defer r.Close()
 	s := l.newStaged(b)
-	s.size, s.modTime, s.timeSet, s.touched = f.Size, f.ModTime, true, true
-	s.written.add(0, f.Size)
+	s.size, s.modTime, s.timeSet, s.touched = r.Size(), f.ModTime, true, true
+	s.written.add(0, r.Size())
 	var own *os.File
 	if r.File() != nil {
 		if s.slot, own, err = l.area.adopt(r.File(), l.Version(), s.meta()); err == nil {
@@ -242,7 +243,7 @@ func (l *Live) scratchCopy(ctx context.Context, f snapshot.File, b binding) (*St
 	if s.slot, own, err = l.area.create(l.Version(), s.meta()); err != nil {
 		return nil, err
 	}
-	if err = copyBytes(own, r, r.File(), f.Size); err == nil {
+	if err = copyBytes(own, r, r.File(), r.Size()); err == nil {
 		err = own.Sync()
 	}
 	if err = errors.Join(err, own.Close()); err != nil {

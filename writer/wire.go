@@ -10,6 +10,7 @@ import (
 	"github.com/deltafs/deltafs/internal/action"
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/parquetfile"
+	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/go-json-experiment/json"
 )
@@ -143,7 +144,7 @@ func (b *tableBackend) OpenObject(ctx context.Context, object string) (committed
 	if err != nil {
 		return nil, err
 	}
-	return o, nil
+	return objectReader{o}, nil
 }
 
 func (b *tableBackend) OpenFile(ctx context.Context, f snapshot.File) (committedReader, error) {
@@ -151,5 +152,15 @@ func (b *tableBackend) OpenFile(ctx context.Context, f snapshot.File) (committed
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return contentReader{r}, nil
 }
+
+// objectReader reads a data file as it lies in storage.
+type objectReader struct{ store.Object }
+
+func (r objectReader) Size() int64 { return r.Info().Size }
+
+// contentReader reads what a data file is served as.
+type contentReader struct{ snapshot.Reader }
+
+func (r contentReader) Size() int64 { return r.Content().Size }
