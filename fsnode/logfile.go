@@ -65,7 +65,7 @@ type objectHandle struct{ object store.Object }
 
 func (h *objectHandle) release() { h.object.Close() }
 
-func (h *objectHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+func (h *objectHandle) read(_ context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
 	return readAt(h.object, buf, off)
 }
 

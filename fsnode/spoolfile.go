@@ -51,7 +51,7 @@ type spoolHandle struct {
 
 func (h *spoolHandle) release() { h.spool.release(h.file) }
 
-func (h *spoolHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+func (h *spoolHandle) read(_ context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
 	return readAt(h.file.file, buf, off)
 }
 

@@ -27,7 +27,7 @@ func (h *stagedHandle) release() {
 	})
 }
 
-func (h *stagedHandle) read(buf []byte, off int64) (fuse.ReadResult, error) {
+func (h *stagedHandle) read(_ context.Context, buf []byte, off int64) (fuse.ReadResult, error) {
 	return readAt(h.node, buf, off)
 }
 
