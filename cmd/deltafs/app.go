@@ -33,6 +33,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			cacheCommand(),
 			checkpointCommand(),
 			versionCommand(),
+			workerCommand(),
 		},
 	}
 	prepare(app.Commands)

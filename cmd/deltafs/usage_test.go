@@ -85,10 +85,10 @@ func TestMistypedFlagBehindTheArgumentsDoesNotMount(t *testing.T) {
 	}
 }
 
-// allCommands yields all commands by name, those of a command too.
+// allCommands yields all commands for users by name, those of a command too.
 func allCommands() iter.Seq2[string, *cli.Command] {
 	return func(yield func(string, *cli.Command) bool) {
-		for _, cmd := range newApp(nil, nil).Commands {
+		for _, cmd := range newApp(nil, nil).VisibleCommands() {
 			if !yield(cmd.Name, cmd) {
 				return
 			}
