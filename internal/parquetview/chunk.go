@@ -169,19 +169,20 @@ func (c *chunk) source(leaf *parquetfile.Node, firstRow, rows int64) parquetchun
 	}
 }
 
-// renamed encodes the chunk, which stays where it is, under another path.
-func (c *chunk) renamed(path []string) []byte {
+// renamed encodes the chunk, which stays where it is, under another path; with
+// its bounds or without.
+func (c *chunk) renamed(path []string, bounds bool) []byte {
 	var w structWriter
 	for _, f := range c.fields {
 		switch {
 		case f.ID == 3:
-			w.raw(3, f.Type, c.renamedMeta(path))
+			w.raw(3, f.Type, c.renamedMeta(path, bounds))
 		case f.ID == 4 || f.ID == 5:
 			if c.offsetIndex.length > 0 {
 				w.raw(f.ID, f.Type, f.Value)
 			}
 		case f.ID == 6 || f.ID == 7:
-			if c.columnIndex.length > 0 && c.offsetIndex.length > 0 {
+			if bounds && c.columnIndex.length > 0 && c.offsetIndex.length > 0 {
 				w.raw(f.ID, f.Type, f.Value)
 			}
 		case f.ID != 1:
@@ -191,12 +192,13 @@ func (c *chunk) renamed(path []string) []byte {
 	return w.end()
 }
 
-func (c *chunk) renamedMeta(path []string) []byte {
+func (c *chunk) renamedMeta(path []string, bounds bool) []byte {
 	var w structWriter
 	for _, f := range c.meta {
-		if f.ID == 3 {
+		switch {
+		case f.ID == 3:
 			w.list(3, thrift.BINARY, encodedStrings(path))
-		} else {
+		case f.ID != metaStatistics || bounds:
 			w.raw(f.ID, f.Type, f.Value)
 		}
 	}

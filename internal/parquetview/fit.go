@@ -94,7 +94,7 @@ func fitDecimal(
 	n *parquetfile.Node, t Type,
 	asStored func(bool) (fitting, bool), became func(parquetchunk.ConversionKind, int) (fitting, bool),
 ) (fitting, bool) {
-	digits, scale := 0, 0
+	var digits, scale int
 	switch bits := intBits(n); {
 	case n.Logical.Kind == parquetfile.Decimal && decimalType(n):
 		digits, scale = int(n.Logical.Precision), int(n.Logical.Scale)
@@ -137,7 +137,7 @@ func maxPrecision(n *parquetfile.Node) int {
 // intBits is the width of the integers that a leaf holds, with their sign; 0 if
 // it holds none.
 func intBits(n *parquetfile.Node) int {
-	physical := 0
+	var physical int
 	switch n.Physical {
 	case format.Int32:
 		physical = 32

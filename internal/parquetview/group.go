@@ -111,7 +111,7 @@ func (p *planner) keep(g *part, c *column) served {
 	chunk := &g.chunks[c.source.Column]
 	p.live = append(p.live, chunk.data, chunk.offsetIndex, chunk.columnIndex, chunk.bloom)
 	return served{
-		encoded: chunk.renamed(c.path), offset: chunk.data.offset,
+		encoded: chunk.renamed(c.path, !wrongBounds(p.foot, c.source)), offset: chunk.data.offset,
 		compressed: chunk.data.length, uncompressed: chunk.uncompressed,
 	}
 }
@@ -154,7 +154,7 @@ func (p *planner) render(ctx context.Context, g *part, c *column) (served, error
 		m.encodings = append(m.encodings, encodedInts(int32(e))...)
 	}
 	if c.source != nil {
-		m.statistics = renderedStatistics(g, c)
+		m.statistics = convertedStatistics(g, c)
 	}
 	s.encoded = m.encode()
 	return s, nil

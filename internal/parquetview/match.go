@@ -116,7 +116,7 @@ func (m *matcher) value(name string, t Type, n *parquetfile.Node) (*node, error)
 		if !ok {
 			return nil, m.mismatch(n, t)
 		}
-		m.changed = m.changed || !f.same
+		m.changed = m.changed || !f.same || wrongBounds(m.foot, n)
 		served.stored = f.stored
 		if !f.same {
 			served.like = nil

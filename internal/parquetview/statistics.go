@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/big"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -42,71 +43,64 @@ func constantStatistics(w *structWriter, c *column, rows int64) {
 	})
 }
 
-// renderedStatistics appends the statistics of a chunk that was converted, or
-// lost rows. Where rows were lost the bounds are marked as no values, and nothing
-// is counted. It returns nil if there are none.
-func renderedStatistics(g *part, c *column) func(w *structWriter) {
-	lost := g.left < g.rows
-	var nulls, lower, upper, lowerExact, upperExact *parquetfile.Field
+// convertedStatistics appends the statistics of a chunk whose values are
+// converted, or returns nil if there are none.
+//
+// A chunk that lost rows has none: readers take bounds for the extreme values
+// even where they are marked as no values, and an absent count of nulls for 0.
+func convertedStatistics(g *part, c *column) func(w *structWriter) {
+	if g.left < g.rows {
+		return nil
+	}
+	var fields [statMinExact + 1]*parquetfile.Field
 	source := g.chunks[c.source.Column].statistics
 	for i, f := range source {
-		switch f.ID {
-		case statNulls:
-			nulls = &source[i]
-		case statMax:
-			upper = &source[i]
-		case statMin:
-			lower = &source[i]
-		case statMaxExact:
-			upperExact = &source[i]
-		case statMinExact:
-			lowerExact = &source[i]
+		if f.ID > 0 && int(f.ID) < len(fields) {
+			fields[f.ID] = &source[i]
 		}
 	}
-	var low, high []byte
-	if lower != nil && upper != nil {
-		low, high = convertBound(c, lower.Bytes()), convertBound(c, upper.Bytes())
+	var lower, upper []byte
+	if fields[statMin] != nil && fields[statMax] != nil {
+		lower, upper = convertBound(c, fields[statMin].Bytes()), convertBound(c, fields[statMax].Bytes())
 	}
-	bounds := low != nil && high != nil
-	if !bounds && (nulls == nil || lost) {
+	if lower == nil || upper == nil {
+		lower, upper = nil, nil
+		fields[statMinExact], fields[statMaxExact] = nil, nil
+	}
+	if lower == nil && fields[statNulls] == nil {
 		return nil
 	}
 	return func(w *structWriter) {
 		w.structure(metaStatistics, func(w *structWriter) {
-			if nulls != nil && !lost {
-				w.raw(statNulls, nulls.Type, nulls.Value)
+			for id, f := range fields {
+				switch {
+				case id == statMax && upper != nil:
+					w.bytes(statMax, upper)
+				case id == statMin && lower != nil:
+					w.bytes(statMin, lower)
+				case f != nil && (id == statNulls || id == statMaxExact || id == statMinExact):
+					w.raw(int16(id), f.Type, f.Value)
+				}
 			}
-			if !bounds {
-				return
-			}
-			w.bytes(statMax, high)
-			w.bytes(statMin, low)
-			exact(w, statMaxExact, upperExact, lost)
-			exact(w, statMinExact, lowerExact, lost)
 		})
 	}
 }
 
-func exact(w *structWriter, id int16, source *parquetfile.Field, lost bool) {
-	if lost {
-		w.bool(id, false)
-	} else if source != nil {
-		w.raw(id, source.Type, source.Value)
-	}
+// wrongBounds says that the bounds of a column are not to be trusted: parquet-go
+// compares decimals that are bytes as if they had no sign.
+func wrongBounds(foot *parquetfile.Footer, leaf *parquetfile.Node) bool {
+	return leaf.Logical.Kind == parquetfile.Decimal &&
+		(leaf.Physical == format.FixedLenByteArray || leaf.Physical == format.ByteArray) &&
+		strings.Contains(foot.CreatedBy, "parquet-go")
 }
 
-// convertBound converts a bound of a column as its values are; nil means that
-// there is none. Decimals that are bytes have none: writers get their order
-// wrong.
+// convertBound converts a bound of a column as its values are, which keeps their
+// order; nil means that it has none. Values that are bytes have none: writers get
+// the order of such decimals wrong.
 func convertBound(c *column, b []byte) []byte {
 	n := c.source
-	width := map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4, format.Double: 8, format.Boolean: 1}[n.Physical]
-	if width != len(b) && width > 0 || n.Physical == format.Int96 ||
-		width == 0 && n.Logical.Kind == parquetfile.Decimal {
+	if len(b) != map[format.Type]int{format.Int32: 4, format.Int64: 8, format.Float: 4}[n.Physical] {
 		return nil
-	}
-	if c.convert.Kind == parquetchunk.Keep {
-		return append([]byte{}, b...)
 	}
 	if n.Physical == format.Float && c.convert.Kind == parquetchunk.ToDouble {
 		v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))

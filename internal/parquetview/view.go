@@ -15,7 +15,7 @@ var (
 	// ErrMismatch: a column of the file cannot be shown as the wanted type.
 	ErrMismatch = errors.New("column does not have the table's type")
 	// ErrUnsupported: encryption, or something else that cannot be served.
-	ErrUnsupported = errors.New("Parquet file cannot be served")
+	ErrUnsupported = errors.New("this Parquet file cannot be served")
 )
 
 // Kind is the kind of a type.
