@@ -4,7 +4,7 @@
 //
 // What the footer must say of the new chunk is known before a page is read: the
 // region that it takes is an upper bound, and what the pages leave of it is one
-// index page, which readers skip. Only the number of values of a repeated column
+// data page without values, which readers pass over. Only the number of values of a repeated column
 // that loses rows has to be counted; see [Job.CountValues].
 //
 // The pages are those of the source: each is unpacked, changed and written

@@ -92,22 +92,42 @@ func (w *thriftWriter) begin(id int16) {
 	w.last = 0
 }
 
-// fillerHeader is the length of the header of a page that takes the rest of a
-// region. Its sizes are written in five bytes whatever they are, so that a rest
-// of any size can be taken.
-const fillerHeader = 17
+const (
+	// fillerHeader is the length of the header of a page that takes the rest of a
+	// region. Its sizes are written in five bytes whatever they are, so that a
+	// rest of any size from minFiller on can be taken.
+	fillerHeader = 34
+	minFiller    = fillerHeader + 2*emptyLevels
+	// emptyLevels is the length of a run of no levels.
+	emptyLevels = 2
+)
 
-// appendFiller encodes the header of an index page of this size.
+// appendFiller encodes the header of a page of this size that readers pass over
+// whatever it holds: a data page V2 without entries, whose zeros are runs of no
+// levels. Readers that go on to the end of a chunk take it for what it is. An
+// index page would say more clearly what it is, but the Rust and Go libraries
+// fail on one.
 func appendFiller(b []byte, size int) []byte {
 	w := thriftWriter{b: b}
-	w.int(1, int(format.IndexPage))
-	for id := int16(2); id <= 3; id++ {
-		w.field(id, thrift.I32)
-		v := uint64(size) << 1
-		w.b = append(w.b, byte(v)|0x80, byte(v>>7)|0x80, byte(v>>14)|0x80, byte(v>>21)|0x80, byte(v>>28))
-	}
-	w.begin(6)
+	w.int(1, int(format.DataPageV2))
+	w.wide(2, size)
+	w.wide(3, size)
+	w.begin(8)
+	w.int(1, 0)
+	w.int(2, 0)
+	w.int(3, 0)
+	w.int(4, int(format.Plain))
+	w.wide(5, size-emptyLevels)
+	w.int(6, emptyLevels)
+	w.field(7, thrift.FALSE)
 	return append(w.b, byte(thrift.STOP), byte(thrift.STOP))
+}
+
+// wide writes a number in five bytes.
+func (w *thriftWriter) wide(id int16, v int) {
+	w.field(id, thrift.I32)
+	u := uint64(v) << 1
+	w.b = append(w.b, byte(u)|0x80, byte(u>>7)|0x80, byte(u>>14)|0x80, byte(u>>21)|0x80, byte(u>>28))
 }
 
 // readHeader decodes a page header and returns its length.

@@ -25,7 +25,7 @@ func (r *region) page(h header, content []byte) error {
 	h.compressed, h.uncompressed = len(content), len(content)
 	r.header = h.append(r.header[:0])
 	n := int64(len(r.header) + len(content))
-	if n > r.size-fillerHeader-r.at {
+	if n > r.size-minFiller-r.at {
 		return fmt.Errorf("%w: they take more than the %d bytes that were planned for them", errRoom, r.size)
 	}
 	r.at += n
@@ -47,7 +47,7 @@ func (r *region) finish(w io.WriterAt) error {
 	for r.at < r.size {
 		n := r.size - r.at
 		if n > maxFiller {
-			n = maxFiller - fillerHeader
+			n = maxFiller - minFiller
 		}
 		r.header = appendFiller(r.header[:0], int(n-fillerHeader))
 		if _, err := w.WriteAt(r.header, r.at); err != nil {

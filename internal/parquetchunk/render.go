@@ -40,7 +40,7 @@ func (j *Job) CountValues(ctx context.Context, r io.ReaderAt) (n int64, err erro
 }
 
 // Render writes the chunk's region to w from offset 0 on: the pages, and the
-// header of the index page that takes the rest. The rest itself, which is
+// header of the empty page that takes the rest. The rest itself, which is
 // zeros, is not written.
 func (j *Job) Render(ctx context.Context, r io.ReaderAt, w io.WriterAt) error {
 	if err := j.check(); err != nil {

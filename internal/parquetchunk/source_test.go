@@ -413,9 +413,6 @@ func readRegion(t testing.TB, b []byte, c *column, encodings []format.Encoding) 
 	var dictionary []string
 	filled := false
 	for len(b) > 0 {
-		if filled && len(b) < fillerHeader {
-			t.Fatalf("%d bytes after the filler", len(b))
-		}
 		var h format.PageHeader
 		r := new(thrift.CompactProtocol).NewReaderFromBytes(b)
 		ok(t, thrift.NewDecoder(r).Decode(&h))
@@ -429,9 +426,6 @@ func readRegion(t testing.TB, b []byte, c *column, encodings []format.Encoding) 
 		var rep, def []byte
 		n := int(h.DataPageHeader.V.NumValues)
 		switch h.Type {
-		case format.IndexPage:
-			filled = true
-			continue
 		case format.DictionaryPage:
 			d := h.DictionaryPageHeader.V
 			dictionary = decodeValues(t, c, format.Plain, body, int(d.NumValues))
@@ -447,7 +441,10 @@ func readRegion(t testing.TB, b []byte, c *column, encodings []format.Encoding) 
 			}
 		case format.DataPageV2:
 			v := h.DataPageHeaderV2.V
-			e, n = v.Encoding, int(v.NumValues)
+			if e, n = v.Encoding, int(v.NumValues); n == 0 {
+				filled = true
+				continue
+			}
 			rep, body = body[:v.RepetitionLevelsByteLength], body[v.RepetitionLevelsByteLength:]
 			def, body = body[:v.DefinitionLevelsByteLength], body[v.DefinitionLevelsByteLength:]
 		}
@@ -488,6 +485,9 @@ func readRegion(t testing.TB, b []byte, c *column, encodings []format.Encoding) 
 			}
 			entries = append(entries, entry)
 		}
+	}
+	if !filled {
+		t.Fatal("no filler")
 	}
 	return entries
 }
