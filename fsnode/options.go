@@ -114,6 +114,9 @@ type Options struct {
 	// columns too.
 	View           snapshot.View
 	FillPartitions bool
+	// AllowPaths are directories, by absolute paths, in which files outside of
+	// tables are served.
+	AllowPaths []string
 	// Cache keeps the metadata of tables beyond the mount; nil keeps it in
 	// memory.
 	Cache snapshot.Cache

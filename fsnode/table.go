@@ -163,7 +163,7 @@ func (t *table) load(ctx context.Context) (*incarnation, error) {
 		return nil, err
 	}
 	snap, err := snapshot.Open(ctx, st, snapshot.Options{
-		Name: t.source, Logger: t.fs.log, Cache: t.fs.opt.Cache,
+		Name: t.source, Logger: t.fs.log, Cache: t.fs.opt.Cache, AllowPaths: t.fs.opt.AllowPaths,
 		View: t.fs.opt.View, FillPartitions: t.fs.opt.FillPartitions, Rendered: t.fs.opt.Rendered,
 	})
 	if err != nil {

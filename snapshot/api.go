@@ -52,6 +52,9 @@ type Options struct {
 	// Rendered keeps what is rendered of data files; nil is a cache of the
 	// table's own, in temporary files.
 	Rendered *rendercache.Cache
+	// AllowPaths are directories, by absolute paths, in which files that the log
+	// names outside the table are served, as of a shallow clone.
+	AllowPaths []string
 }
 
 // Event says what Refresh found.

@@ -97,7 +97,11 @@ func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
 // openPath opens the file that a path of the log names, at its decoded path. Old
 // writers did not encode paths, so where nothing is there the raw path is tried.
 func (t *Table) openPath(ctx context.Context, logged string) (store.Object, error) {
-	name, err := storeName(CanonicalPath(logged, t.store.Root()))
+	canonical := CanonicalPath(logged, t.store.Root())
+	if away, ok := outsidePath(canonical, t.store.Root()); ok {
+		return t.openOutside(ctx, canonical, away)
+	}
+	name, err := storeName(canonical)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +132,9 @@ func (t *Table) explainGone(ctx context.Context, f File, cause error) error {
 		return e.WithHint("the table was vacuumed in version %d; only versions from then on are sure to be complete", trace.version)
 	}
 	retention := life.retention(ctx)
+	if _, away := outsidePath(CanonicalPath(f.Path, t.store.Root()), t.store.Root()); away {
+		return e.WithHint("it lies outside the table; if this is a clone, the table that it was made of may have been vacuumed")
+	}
 	if age := time.Since(f.ModTime); age > retention {
 		return e.WithHint("the file is older than the table's retention of %s, so VACUUM may have deleted it", retention)
 	}

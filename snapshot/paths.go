@@ -1,11 +1,15 @@
 package snapshot
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/store"
 )
 
 // logDir is the directory of the log in a table.
@@ -104,18 +108,48 @@ func stripAuthority(p string) string {
 	return p
 }
 
+// outsidePath is the absolute local path of a file whose canonical path leads out
+// of the table; false if it does not, or to no local path.
+func outsidePath(canonical, root string) (string, bool) {
+	first, _, _ := strings.Cut(canonical, "/")
+	switch {
+	case strings.ContainsRune(canonical, 0):
+		return "", false
+	case first == "..":
+		return path.Join(root, canonical), true
+	}
+	return canonical, first == ""
+}
+
+// openOutside opens a file outside the table, in one of the places that were
+// allowed. The table's own directory is one of them, as the log may spell it
+// otherwise, but no place for data is a log.
+func (t *Table) openOutside(ctx context.Context, canonical, away string) (store.Object, error) {
+	if slices.Contains(strings.Split(away, "/"), logDir) {
+		return nil, fault.New(ErrOutside, "the path leads into a table's log").InFile(canonical).
+			WithHint("the log is damaged or was tampered with")
+	}
+	object, err := t.places.Open(ctx, away)
+	if errors.Is(err, store.ErrOutside) {
+		return nil, fault.New(ErrOutside, "the log names a file outside the table, in no directory that was allowed").InFile(canonical).
+			WithHint("mount with --allow-path %s to show it", path.Dir(away))
+	}
+	return object, err
+}
+
 // storeName is the name in the table's storage of a file with this canonical
 // path. ErrOutside when it leads out of the table or into its log.
 func storeName(canonical string) (string, error) {
 	refuse := func(hint, format string, args ...any) (string, error) {
 		return "", fault.New(ErrOutside, format, args...).InFile(canonical).WithHint("%s", hint)
 	}
-	_, _, absolute := splitScheme(canonical)
+	scheme, _, absolute := splitScheme(canonical)
 	first, _, _ := strings.Cut(canonical, "/")
 	switch {
+	case absolute && scheme != "":
+		return refuse("only files of the local file system are served", "the log names a file in another storage")
 	case absolute:
-		return refuse("files outside the table are served only from places that were allowed when mounting",
-			"the log names a file outside the table")
+		return refuse("mount with --allow-path to show it", "the log names a file outside the table")
 	case first == "..":
 		return refuse("the log is damaged or was tampered with", "the path leaves the table's directory")
 	case first == logDir:

@@ -24,6 +24,8 @@ type Table struct {
 	log   *slog.Logger
 	// cache is nil for indexes in memory.
 	cache Cache
+	// places are from where files outside the table are served.
+	places *store.Places
 	// foldBeyond and unfolded are the constants of these names.
 	foldBeyond, unfolded int64
 
@@ -62,6 +64,7 @@ func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
 		store:      st,
 		log:        o.Logger,
 		cache:      o.Cache,
+		places:     store.NewPlaces(append([]string{st.Root()}, o.AllowPaths...)...),
 		foldBeyond: foldBeyond,
 		unfolded:   unfolded,
 		refreshing: newSemaphore(),
@@ -103,7 +106,7 @@ func (t *Table) Close() error {
 	if t.ownsRendered {
 		t.rendered.Close()
 	}
-	var err error
+	err := t.places.Close()
 	for _, index := range indexes {
 		err = errors.Join(err, index.Close())
 	}

@@ -64,6 +64,7 @@ func mountFlags() []cli.Flag {
 		&cli.StringFlag{Name: "gid", Category: access, Usage: "group `ID` that owns everything", DefaultText: "yours"},
 		&cli.StringFlag{Name: "file-mode", Category: access, Value: "0644", Usage: "permissions of files, `OCTAL`"},
 		&cli.StringFlag{Name: "dir-mode", Category: access, Value: "0755", Usage: "permissions of directories, `OCTAL`"},
+		allowPathFlag(access),
 
 		&cli.GenericFlag{Name: "list-versions", Category: tree, Value: &list,
 			Usage: "list the newest `N` versions, all, or none; the others open by name all the same"},
@@ -208,6 +209,11 @@ func (j *mountJob) check() error {
 	}
 	if j.cache != nil {
 		if err := mountpoint.CheckOutside(j.point, "cache directory", j.cache.Dir); err != nil {
+			return err
+		}
+	}
+	for _, path := range j.opts.AllowPaths {
+		if err := mountpoint.CheckOutside(j.point, "directory of --"+allowPathName, path); err != nil {
 			return err
 		}
 	}

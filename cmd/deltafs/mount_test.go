@@ -41,6 +41,8 @@ func TestMountRefusesBadMountPoints(t *testing.T) {
 		{"around the table", []string{table, filepath.Dir(table), "--allow-non-empty"}, exitMountpoint, "lies inside the mount point"},
 		{"log file inside", []string{table, good, "--log-file", filepath.Join(good, "log")}, exitMountpoint, "log file"},
 		{"log file nowhere", []string{table, good, "--log-file", filepath.Join(dir, "none", "log")}, exitFailure, "log file"},
+		{"allowed directory inside", []string{table, good, "--allow-path", filepath.Join(good, "x")}, exitUsage, "no such directory"},
+		{"allowed directory nowhere", []string{table, good, "--allow-path", table, "--allow-path", file}, exitUsage, "no such directory"},
 		{"no table", []string{filepath.Join(dir, "none"), good}, exitNotFound, "no such table"},
 		{"table is a file", []string{file, good}, exitNotFound, "not a directory"},
 		{"no table below", []string{full, good}, exitNotFound, "neither a Delta table"},

@@ -26,6 +26,9 @@ func mountOptions(c *cli.Context) (fsnode.Options, error) {
 	}
 	o.ListVersions, _ = c.Generic("list-versions").(*fsnode.ListVersions)
 	var err error
+	if o.AllowPaths, err = allowedPaths(c); err != nil {
+		return o, err
+	}
 	if o.Location, err = location(c); err != nil {
 		return o, err
 	}
