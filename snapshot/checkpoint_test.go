@@ -182,8 +182,8 @@ func TestCheckpointAddsAreComplete(t *testing.T) {
 	f = newFixture(t)
 	writeCheckpoint(t, f, 0, checkpointRow{Protocol: plainProtocol()}, checkpointRow{Metadata: plainMetadata()},
 		checkpointRow{Add: &addRow{Path: "d", Size: 1, DeletionVector: &dvRow{"u", "x", &offset, 34, 2, &row}}})
-	if _, err := f.open().At(context.Background(), 0); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a deletion vector in a checkpoint is overlooked: %v", err)
+	if file := onlyFile(t, f.open(), 0); file.DV != fmt.Sprintf("ux@%d", offset) {
+		t.Errorf("a deletion vector in a checkpoint is %q", file.DV)
 	}
 }
 

@@ -7,39 +7,23 @@ import (
 	"github.com/deltafs/deltafs/internal/fault"
 )
 
-// Features whose use shows elsewhere than in the protocol.
-const (
-	deletionVectorsFeature = "deletionVectors"
-	columnMappingFeature   = "columnMapping"
-)
-
-// support says how far a table feature is honoured when reading.
-type support int
-
-const (
-	unsupported support = iota
-	// whileUnused: a table may list the feature, as engines do by default; a
-	// version that makes use of it is refused.
-	whileUnused
-	supported
-)
+const columnMappingFeature = "columnMapping"
 
 // readerFeature is the one table of what is honoured among the features that
 // a reader must know. A feature that concerns writers alone is never asked
 // about. What is not named here must not be read around: a catalog or a
 // redirection says where the table really is, others put its state or its values
 // where this program does not look.
-func readerFeature(name string) support {
+func readerFeature(name string) (supported bool) {
 	switch name {
-	case "timestampNtz", "vacuumProtocolCheck", "v2Checkpoint",
+	case "timestampNtz", "vacuumProtocolCheck", "v2Checkpoint", "deletionVectors",
+		columnMappingFeature,                   // see columnMappingMode
+		"typeWidening", "typeWidening-preview", // see unsupportedChanges
 		// Files are served with the structs that hold variants, shredded or not.
 		"variantType", "variantType-preview", "variantShredding", "variantShredding-preview":
-		return supported
-	case columnMappingFeature, // see columnMappingMode
-		deletionVectorsFeature: // see Table.At and Table.Open
-		return whileUnused
+		return true
 	}
-	return unsupported
+	return false
 }
 
 // maxReaderVersion is the newest protocol: from it on features are listed by
@@ -56,13 +40,13 @@ func checkReadable(p *action.Protocol, m *action.Metadata, s *Schema) *fault.Err
 	var refused []string
 	if p.MinReaderVersion == maxReaderVersion {
 		for _, name := range p.ReaderFeatures {
-			if readerFeature(name) == unsupported {
+			if !readerFeature(name) {
 				refused = append(refused, name)
 			}
 		}
 	}
 	// Whatever the protocol says: names would be wrong.
-	if mode := columnMappingMode(m); mode != "none" && readerFeature(columnMappingFeature) != supported {
+	if mode := columnMappingMode(m); mode != mappingNone && mode != mappingName && mode != mappingID {
 		refused = append(refused, columnMappingFeature+" (mode "+mode+")")
 	}
 	if len(refused) == 0 {
@@ -93,7 +77,7 @@ func columnMappingMode(m *action.Metadata) string {
 	if mode := strings.ToLower(m.Configuration["delta.columnMapping.mode"]); mode != "" {
 		return mode
 	}
-	return "none"
+	return mappingNone
 }
 
 // unsupportedTypes names the types that no listed feature announced but whose

@@ -81,9 +81,6 @@ func (t *Table) planned(ctx context.Context, f File, add *action.Add, object sto
 
 // openObject opens the data file.
 func (t *Table) openObject(ctx context.Context, f File) (store.Object, error) {
-	if f.DV != "" && readerFeature(deletionVectorsFeature) != supported {
-		return nil, refuseFeatures([]string{deletionVectorsFeature})
-	}
 	object, err := t.openPath(ctx, f.Path)
 	switch {
 	case errors.Is(err, store.ErrNotExist):

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/deltafs/deltafs/internal/action"
 )
 
 func TestReplayRemovesAndReadds(t *testing.T) {
@@ -208,8 +206,9 @@ func TestGateNamesFeatures(t *testing.T) {
 		{`{"minReaderVersion":2,"minWriterVersion":7,"writerFeatures":["anything"]}`, "", ""},
 		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[],"writerFeatures":[]}`, "", ""},
 		{`{"minReaderVersion":2,"minWriterVersion":5}`, "delta.columnMapping.mode=none", ""},
-		{`{"minReaderVersion":2,"minWriterVersion":5}`, "delta.columnMapping.mode=Name", "columnMapping"},
-		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["typeWidening"],"writerFeatures":[]}`, "", "typeWidening"},
+		{`{"minReaderVersion":2,"minWriterVersion":5}`, "delta.columnMapping.mode=Name", ""},
+		{`{"minReaderVersion":2,"minWriterVersion":5}`, "delta.columnMapping.mode=guess", "columnMapping (mode guess)"},
+		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["typeWidening"],"writerFeatures":[]}`, "", ""},
 		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["sparkle"],"writerFeatures":[]}`, "", "sparkle"},
 		{`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint","variantType","variantType-preview",` +
 			`"variantShredding","variantShredding-preview"],"writerFeatures":[]}`, "", ""},
@@ -240,23 +239,5 @@ func TestGateNamesFeatures(t *testing.T) {
 		if p, m, err := table.Header(context.Background(), 1); err != nil || p.MinReaderVersion < 2 || m.ID != "a-b" {
 			t.Errorf("header of a refused version: %v, %v, %v", p, m, err)
 		}
-	}
-}
-
-func TestDeletionVectorsAreRefusedWhateverTheProtocolSays(t *testing.T) {
-	dv := `{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,` +
-		`"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","sizeInBytes":4,"cardinality":1}}}`
-	f := newFixture(t).plain(addLine("a", 1)).commit(1, dv, removeLine("a")).write("a", "x")
-	table := f.open()
-	if _, err := table.At(context.Background(), 1); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "deletionVectors") {
-		t.Errorf("a file with deleted rows is shown: %v", err)
-	}
-	wantPaths(t, table, 0, "a")
-	a, err := action.Decode([]byte(dv))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := table.Open(context.Background(), File{DV: a.(*action.Add).DVID()}); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("a file with deleted rows is opened: %v", err)
 	}
 }

@@ -193,13 +193,6 @@ func (t *Table) at(ctx context.Context, v int64) (*Snapshot, error) {
 	if r := life.rendition(h); r != nil {
 		s.ordinal = r.ordinal
 	}
-	totals, err := s.Totals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if totals.DVs > 0 && readerFeature(deletionVectorsFeature) != supported {
-		return nil, refuseFeatures([]string{deletionVectorsFeature}).AtVersion(v)
-	}
 	return s, nil
 }
 

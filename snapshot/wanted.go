@@ -14,6 +14,7 @@ import (
 type columnMapping struct{ mode string }
 
 const (
+	mappingNone = "none"
 	mappingName = "name"
 	mappingID   = "id"
 )

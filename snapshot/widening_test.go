@@ -17,6 +17,8 @@ func TestTypeChangesOfTheProtocolAreKnown(t *testing.T) {
 		{`[{"fromType":"date","toType":"timestamp_ntz"}]`, ""},
 		{`[{"fromType":"decimal(5,2)","toType":"decimal(8,3)"}]`, ""},
 		{`[{"fromType":"integer","toType":"decimal(12,2)"}]`, ""},
+		{`[{"fromType":"byte","toType":"decimal(4,1)"},{"fromType":"short","toType":"decimal(6,1)"}]`, ""},
+		{`[{"fromType":"byte","toType":"decimal(4,2)"}]`, "from byte to decimal(4,2)"},
 		{`[{"fromType":"long","toType":"decimal(20,0)"}]`, ""},
 		{`[{"fromType":"long","toType":"decimal(19,0)"}]`, "from long to decimal(19,0)"},
 		{`[{"fromType":"integer","toType":"decimal(10,1)"}]`, "decimal(10,1)"},

@@ -186,7 +186,7 @@ func (l *Live) openRaw(ctx context.Context, f snapshot.File) (committedReader, *
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.File() == nil {
+	if r.File() == nil || f.DV != "" {
 		r.Close()
 		return nil, nil, l.fault(ErrReserved, joinPath(f.Dir, f.Name), "the file is not served as it lies on disk and cannot move").
 			WithHint("copy it and remove it")

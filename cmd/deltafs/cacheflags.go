@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/rendercache"
 	"github.com/deltafs/deltafs/metacache"
 )
 
@@ -73,6 +74,28 @@ func cacheOptions(c *cli.Context) (o *metacache.CacheOptions, without, err error
 		MinFiles: metacache.DefaultCacheMinFiles, MinVersions: metacache.DefaultCacheMinVersions,
 		Small: metacache.DefaultCacheSmall,
 	}, nil, nil
+}
+
+// renderedDir is where in the directory of the cache rendered data is kept.
+const renderedDir = "rendered"
+
+func renderedSizeFlag(category string) cli.Flag {
+	size := byteSize(rendercache.DefaultSize)
+	return &cli.GenericFlag{Name: "render-cache-size", Category: category, Value: &size,
+		Usage: "keep at most `SIZE` of what was made of data files that are not shown as they lie in storage"}
+}
+
+// renderedOptions reads the flag of a command that renders data files. Without a
+// cache, what is rendered is not kept longer than the command runs.
+func renderedOptions(c *cli.Context, cache *metacache.CacheOptions) rendercache.Options {
+	o := rendercache.Options{Size: rendercache.DefaultSize, Floor: rendercache.DefaultFloor}
+	if size, ok := c.Generic("render-cache-size").(*byteSize); ok {
+		o.Size = int64(*size)
+	}
+	if cache != nil {
+		o.Dir = filepath.Join(cache.Dir, renderedDir)
+	}
+	return o
 }
 
 // byteSize is a number of bytes. It is a flag.Value.
