@@ -67,10 +67,11 @@ func (c *chunk) decode(b []byte, foot *parquetfile.Footer, group int, leaf *parq
 		case 1:
 			external = len(f.Bytes()) > 0
 		case 3:
-			if f.Type == thrift.STRUCT {
-				if c.meta, err = parquetfile.Fields(f.Value); err != nil {
-					return broken(err, group)
-				}
+			if f.Type != thrift.STRUCT {
+				return fault.New(ErrBroken, "row group %d: a ColumnMetaData that is no struct", group)
+			}
+			if c.meta, err = parquetfile.Fields(f.Value); err != nil {
+				return broken(err, group)
 			}
 		case 4:
 			c.offsetIndex.offset = f.Int()

@@ -2,7 +2,6 @@ package parquetview
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
 	"slices"
 
@@ -256,7 +255,7 @@ func (p *planner) sortingColumn(b []byte) ([]byte, bool) {
 			return c.source != nil && int64(c.source.Column) == f.Int() && c.convert.Kind == parquetchunk.Keep
 		})
 		if found = i >= 0; found {
-			w.raw(1, f.Type, binary.AppendVarint(nil, int64(i)))
+			w.i32(1, int32(i))
 		}
 	}
 	return w.end(), found

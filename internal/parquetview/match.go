@@ -192,10 +192,12 @@ func (m *matcher) list(served *node, t Type, n *parquetfile.Node) error {
 	if err != nil {
 		return err
 	}
-	if len(inner.children) == 1 && !middle.Children[0].Repeated() || strings.HasSuffix(middle.Name, "_tuple") {
-		// A repeated group of one column is taken for the element by this
-		// name only.
-		inner.name = "array"
+	if len(inner.children) == 1 && !middle.Children[0].Repeated() {
+		// Readers take a repeated group of one column for a layer around the
+		// element, some by any name; so there is one, which costs no level.
+		m.changed = true
+		inner.name, inner.repetition = "element", format.Required
+		inner = &node{name: "list", repetition: format.Repeated, children: []*node{inner}}
 	}
 	served.children = []*node{inner}
 	return nil
