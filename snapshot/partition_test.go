@@ -2,6 +2,10 @@ package snapshot
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -102,5 +106,51 @@ func TestPartitionTimestampsIgnoreTheLocalZone(t *testing.T) {
 	got, err := SerializePartition(&Primitive{Name: "timestamp"}, "2024-06-15 19:30:45")
 	if err != nil || got != "2024-06-15T19:30:45.000000Z" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestTimestampPartitionsAreOfNoProcess: what a directory is named and what it
+// means does not depend on the zone of the process.
+func TestTimestampPartitionsAreOfNoProcess(t *testing.T) {
+	root, rows := thirdPartyTables(t)
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	shown := func() (out []string) {
+		for _, text := range []string{"2024-06-15 13:00:00", "2024-06-15T13:00:00.123456Z", "2024-03-10 02:30:00", "2024-06-15 13:00:00+02:00"} {
+			normal, err := SerializePartition(&Primitive{Name: "timestamp"}, text)
+			parsed, parseErr := partitionConstant(&Primitive{Name: "timestamp"}, &text)
+			out = append(out, fmt.Sprint(text, normal, err, parsed, parseErr))
+		}
+		for _, row := range rows {
+			if !strings.Contains(row["types"], "timestamp") || row["partition_columns"] == "" || row["class"] != "ok" {
+				continue
+			}
+			table, err := openTable(t, filepath.Join(root, row["table_path"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for f, err := range at(t, table, table.Latest()).Files(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, row.id()+" "+f.Dir+" "+f.Name)
+			}
+		}
+		return out
+	}
+	time.Local = time.UTC
+	want := shown()
+	for _, name := range []string{"Asia/Tokyo", "America/Los_Angeles"} {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Local = zone
+		if got := shown(); !slices.Equal(got, want) {
+			t.Errorf("in %s: %q, in UTC: %q", name, got, want)
+		}
+	}
+	if len(want) < 10 {
+		t.Errorf("only %d names were looked at", len(want))
 	}
 }

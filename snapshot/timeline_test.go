@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -147,4 +148,29 @@ func TestTimesOfATableWithACorruptTail(t *testing.T) {
 	table := f.open()
 	wantTime(t, table, 0, day(1, 0))
 	wantAsOf(t, table, day(1, 5), 0)
+}
+
+// TestThirdPartyInCommitTimestamps: the table's second commit lies years before
+// the first one, and the times of the files say nothing.
+func TestThirdPartyInCommitTimestamps(t *testing.T) {
+	root, _ := thirdPartyTables(t)
+	table, err := openTable(t, filepath.Join(root, "data/delta-rs/cdc_ict_table"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := []int64{1783874203271, 1783874203272, 1783874212175, 1783874213881}
+	for v, want := range times {
+		got, ok, err := table.CommitTime(t.Context(), int64(v))
+		if err != nil || !ok || got.UnixMilli() != want {
+			t.Errorf("version %d is of %v, %v, %v; want %d", v, got, ok, err, want)
+		}
+		if want > time.Now().UnixMilli() {
+			continue
+		}
+		for delta, expected := range map[int64]int64{0: int64(v), -1: int64(v) - 1} {
+			if asOf, err := table.VersionAsOf(t.Context(), time.UnixMilli(want+delta)); asOf != expected && (expected >= 0 || err == nil) {
+				t.Errorf("as of %d: version %d, %v; want %d", want+delta, asOf, err, expected)
+			}
+		}
+	}
 }
