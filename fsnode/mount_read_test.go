@@ -58,7 +58,7 @@ func TestTreeOfATable(t *testing.T) {
 	if got := string(m.read("@v1", "p=1", "b.parquet")); got != "file b, first" {
 		t.Errorf("removed file reads %q", got)
 	}
-	for _, missing := range []string{"@v3", "@v007", "@v-1", "@V1", "@2024-05-01", "@2999-01-01", "x", "@v1/p=2", "@v2/p=1/b.parquet", "@v1/_delta_log"} {
+	for _, missing := range []string{"@v3", "@v007", "@v-1", "@V1", "@2024-05-01", "@2999-01-01", "x", "@v1/p=2", "@v2/p=1/b.parquet", "@v1/p=1/_delta_log"} {
 		if _, err := os.Lstat(m.join(missing)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", missing, err)
 		}

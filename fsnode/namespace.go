@@ -128,7 +128,7 @@ func (f *FS) renameEnds(ctx context.Context, in *fuse.RenameIn) (from, to *liveD
 		return nil, nil, err
 	}
 	for _, n := range []node{src, dst} {
-		if _, ok := n.(*snapshotDir); ok {
+		if isImmutable(n) {
 			return nil, nil, refusal(n)
 		}
 	}

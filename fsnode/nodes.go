@@ -27,6 +27,7 @@ const (
 	kindText
 	kindSpooled
 	kindLogFile
+	kindServedLog
 	kindLink
 	kindStage
 	kindRejectedDir

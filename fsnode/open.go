@@ -224,9 +224,11 @@ func nodeName(n node) string {
 	case *textFile:
 		return n.name
 	case *spoolFile:
-		return n.name
+		return path.Join(versionName(n.version), n.dir, n.name)
+	case *servedLog:
+		return path.Join(versionName(n.version), logDir)
 	case *logFile:
-		return n.name
+		return path.Join(versionName(n.version), n.dir, n.name)
 	case *rejectedFile:
 		return n.Name
 	case *controlDir:

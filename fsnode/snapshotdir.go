@@ -71,6 +71,9 @@ func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) 
 	if err != nil {
 		return child{}, err
 	}
+	if name == logDir && d.path == "" {
+		return child{name, &servedLog{d.inc, d.version}, forever}, nil
+	}
 	e, err := s.Lookup(ctx, d.path, name)
 	if errors.Is(err, snapshot.ErrNotExist) || errors.Is(err, snapshot.ErrAmbiguous) {
 		return child{name: name, ttl: forever}, nil

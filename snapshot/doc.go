@@ -39,6 +39,9 @@
 // complete and a row group at a time. Log cleanup, by whomever, is noticed when
 // a file of the log is missed: then the log is listed again.
 //
+// A version as it is shown can be described as a table of its own, a [ServedTable],
+// whose log other engines read.
+//
 // The package knows nothing of FUSE and never writes to the table. Locks, in
 // this order: Table.refreshing (held while the log is listed or probed),
 // incarnation.loading (held while it is replayed), both of which a waiter can
