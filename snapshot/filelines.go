@@ -53,7 +53,7 @@ type ChangeLine struct {
 // FileLines describes every file, in order of directory and name.
 func (s *Snapshot) FileLines(ctx context.Context) iter.Seq2[FileLine, error] {
 	return func(yield func(FileLine, error) bool) {
-		for f, err := range s.AllAdds(ctx) {
+		for f, err := range s.servedAdds(ctx) {
 			var line FileLine
 			if err == nil {
 				line = s.fileLine(f)

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -74,12 +75,21 @@ func (t *Table) ReadSizes(ctx context.Context, files []File) {
 			adds = found
 		}
 	}
+	t.sizesOf(ctx, files, adds)
+}
+
+// sizesOf returns the sizes in which files are served, -1 for one that cannot be
+// read. An add may be nil.
+func (t *Table) sizesOf(ctx context.Context, files []File, adds []*action.Add) []int64 {
+	out := slices.Repeat([]int64{-1}, len(files))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := range next {
-				_, _ = t.servedSize(ctx, files[i], adds[i])
+				if size, err := t.servedSize(ctx, files[i], adds[i]); err == nil {
+					out[i] = size
+				}
 			}
 		})
 	}
@@ -91,4 +101,45 @@ func (t *Table) ReadSizes(ctx context.Context, files []File) {
 	}
 	close(next)
 	workers.Wait()
+	return out
+}
+
+// sizeWindow is how many files' sizes are found out before they are told.
+const sizeWindow = 1024
+
+// servedAdds is AllAdds with the sizes in which the files are served. One that
+// cannot be read has the size that the log says, as a listing shows it.
+func (s *Snapshot) servedAdds(ctx context.Context) iter.Seq2[FileAdd, error] {
+	return func(yield func(FileAdd, error) bool) {
+		var files []File
+		var adds []*action.Add
+		flush := func() bool {
+			sizes := s.table.sizesOf(ctx, files, adds)
+			if err := ctx.Err(); err != nil {
+				yield(FileAdd{}, err)
+				return false
+			}
+			for i, f := range files {
+				if sizes[i] >= 0 {
+					f.Size = sizes[i]
+				}
+				if !yield(FileAdd{f, adds[i]}, nil) {
+					return false
+				}
+			}
+			files, adds = files[:0], adds[:0]
+			return true
+		}
+		for f, err := range s.AllAdds(ctx) {
+			if err != nil {
+				yield(FileAdd{}, err)
+				return
+			}
+			files, adds = append(files, f.File), append(adds, f.Add)
+			if len(files) == sizeWindow && !flush() {
+				return
+			}
+		}
+		flush()
+	}
 }

@@ -122,10 +122,12 @@ var typeFeatures = []struct{ types, feature string }{
 // be seen in the files that are served.
 func servedProtocol(p *action.Protocol, s *Schema) *action.Protocol {
 	used := map[string]bool{}
-	walkTypes(&Struct{Fields: s.Fields}, func(t *Primitive) {
-		name, _, _ := strings.Cut(t.Name, "(")
-		used[name] = true
-	})
+	for t := range everyType(s) {
+		if p, ok := t.(*Primitive); ok {
+			name, _, _ := strings.Cut(p.Name, "(")
+			used[name] = true
+		}
+	}
 	var features []string
 	for _, f := range typeFeatures {
 		if used[f.types] && (slices.Contains(p.ReaderFeatures, f.feature) || f.feature == "timestampNtz") {
@@ -144,23 +146,6 @@ func servedProtocol(p *action.Protocol, s *Schema) *action.Protocol {
 	}
 }
 
-// walkTypes visits the primitive types in a type.
-func walkTypes(t Type, visit func(*Primitive)) {
-	switch t := t.(type) {
-	case *Primitive:
-		visit(t)
-	case *Struct:
-		for _, f := range t.Fields {
-			walkTypes(f.Type, visit)
-		}
-	case *Array:
-		walkTypes(t.Element, visit)
-	case *Map:
-		walkTypes(t.Key, visit)
-		walkTypes(t.Value, visit)
-	}
-}
-
 // Files is the number of data files.
 func (t *ServedTable) Files(ctx context.Context) (int64, error) {
 	totals, err := t.snapshot.Totals(ctx)
@@ -171,7 +156,7 @@ func (t *ServedTable) Files(ctx context.Context) (int64, error) {
 // valid until the next step.
 func (t *ServedTable) Adds(ctx context.Context) iter.Seq2[*action.Add, error] {
 	return func(yield func(*action.Add, error) bool) {
-		for f, err := range t.snapshot.AllAdds(ctx) {
+		for f, err := range t.snapshot.servedAdds(ctx) {
 			var add *action.Add
 			if err == nil {
 				add = t.add(f)
