@@ -126,6 +126,9 @@ func TestColumnsAreRenamedDroppedReorderedAndAdded(t *testing.T) {
 		}
 	}
 	for _, e := range served.Schema {
+		if e.Name == "void" && (e.Type.V != format.Int32 || e.LogicalType.Value != nil) {
+			t.Errorf("%+v", e)
+		}
 		if e.FieldID != 0 {
 			t.Errorf("column %s has the field id %d", e.Name, e.FieldID)
 		}

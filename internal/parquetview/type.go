@@ -86,7 +86,9 @@ func (t Type) stored() stored {
 			Kind: parquetfile.Timestamp, Unit: parquetfile.Micros, UTC: t.Kind == Timestamp,
 		}}
 	}
-	return stored{physical: format.Int32, logical: parquetfile.Logical{Kind: parquetfile.Null}}
+	// What is always null is no Null, the logical type: DuckDB cannot pass over
+	// values of such a column.
+	return stored{physical: format.Int32}
 }
 
 // converted is the deprecated spelling of a logical type, or -1.
@@ -155,8 +157,6 @@ func annotate(w *structWriter, l parquetfile.Logical) {
 				w.i8(1, l.Width)
 				w.bool(2, l.Signed)
 			})
-		case parquetfile.Null:
-			w.structure(11, empty)
 		}
 	})
 }

@@ -36,7 +36,7 @@ const (
 	Date
 	Timestamp    // microseconds, adjusted to UTC
 	TimestampNTZ // microseconds, not adjusted
-	Void         // always null
+	Void         // always null, served as integers
 	Variant
 	Struct
 	List
