@@ -6,6 +6,9 @@
 // not with the size of the data. A [Scanner] reads values, for what a footer
 // does not say or cannot be trusted to say.
 //
+// [ReadFooter] reads nothing but a footer, and leaves as much of it encoded as it
+// can, for those who make another footer of it.
+//
 // The package trusts nothing: every offset, length and count of a footer is
 // checked against the bytes before it is used, what is allocated is bounded by
 // bytes that were really read, and a panic of the Parquet library is an error.

@@ -30,7 +30,28 @@ func FuzzPlan(f *testing.F) {
 		f.Add(b[:start], b[start:len(b)-8], uint8(i))
 		f.Add(b[:start], b[start:len(b)-8], uint8(i+6))
 	}
-	wanted := []Wanted{
+	f.Fuzz(func(t *testing.T, data, foot []byte, which uint8) {
+		b := append(bytes.Clone(data), foot...)
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(foot))), magic...)
+		planDamaged(t, b, damagedWanted()[int(which)%len(damagedWanted())])
+	})
+}
+
+// TestDamagedFooters changes a footer a byte at a time.
+func TestDamagedFooters(t *testing.T) {
+	b := sample(t)
+	_, start := decodeFooter(t, b)
+	for at := start; at < len(b)-8; at++ {
+		for i, flip := range []byte{0x01, 0x10, 0x80, 0xff} {
+			damaged := bytes.Clone(b)
+			damaged[at] ^= flip
+			planDamaged(t, damaged, damagedWanted()[(at+i)%len(damagedWanted())])
+		}
+	}
+}
+
+func damagedWanted() []Wanted {
+	return []Wanted{
 		{Columns: allColumns()},
 		{Columns: []Field{{Name: "a", Source: Source{ByID: true, ID: 1}, Type: of(Int64)}, constant("c", of(String), "x")}},
 		{Columns: allColumns(), Deleted: roaring64.BitmapOf(0, 2)},
@@ -38,34 +59,33 @@ func FuzzPlan(f *testing.F) {
 		{Columns: []Field{same("id", Type{Kind: Decimal, Precision: 30, Scale: 4}), named("x", "score", of(Other))}, Deleted: roaring64.BitmapOf(1)},
 		{Columns: []Field{same("name", of(Binary)), named("m", "map", of(Map, same("", of(String)), same("", of(Void))))}},
 	}
-	f.Fuzz(func(t *testing.T, data, foot []byte, which uint8) {
-		b := append(bytes.Clone(data), foot...)
-		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(foot))), magic...)
-		w := wanted[int(which)%len(wanted)]
-		v, err := plan(b, w)
-		if err != nil {
-			if !errors.Is(err, ErrBroken) && !errors.Is(err, ErrMismatch) && !errors.Is(err, ErrUnsupported) &&
-				!errors.Is(err, parquetchunk.ErrBroken) && !errors.Is(err, parquetchunk.ErrUnsupported) {
-				t.Fatalf("an error of no kind: %v", err)
-			}
-			return
+}
+
+// planDamaged checks what holds for every file: errors are of a kind, and what is
+// served ends in a footer that decodes.
+func planDamaged(t *testing.T, b []byte, w Wanted) {
+	t.Helper()
+	v, err := plan(b, w)
+	if err != nil {
+		if !errors.Is(err, ErrBroken) && !errors.Is(err, ErrMismatch) && !errors.Is(err, ErrUnsupported) &&
+			!errors.Is(err, parquetchunk.ErrBroken) && !errors.Is(err, parquetchunk.ErrUnsupported) {
+			t.Fatalf("an error of no kind: %v", err)
 		}
-		checkView(t, v, b)
-		if again, err := plan(b, w); err != nil || !reflect.DeepEqual(v, again) {
-			t.Fatalf("another plan: %v", err)
-		}
-		if v.Raw {
-			return
-		}
-		served := &servedFooter{v}
-		foot2, err := parquetfile.ReadFooter(served, v.Size)
-		if err != nil || foot2.NumRows != v.NumRows {
-			t.Fatalf("the served footer: %v", err)
-		}
-		if v.Size < 1<<20 {
-			_ = v.Render(context.Background(), bytes.NewReader(b), discard{})
-		}
-	})
+		return
+	}
+	checkView(t, v, b)
+	if again, err := plan(b, w); err != nil || !reflect.DeepEqual(v, again) {
+		t.Fatalf("another plan: %v", err)
+	}
+	if v.Raw {
+		return
+	}
+	if foot, err := parquetfile.ReadFooter(&servedFooter{v}, v.Size); err != nil || foot.NumRows != v.NumRows {
+		t.Fatalf("the served footer: %v", err)
+	}
+	if v.Size < 1<<20 {
+		_ = v.Render(context.Background(), bytes.NewReader(b), discard{})
+	}
 }
 
 // servedFooter reads what a view serves of itself.

@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/parquetchunk"
 	"github.com/deltafs/deltafs/internal/parquetfile"
 )
@@ -26,7 +27,9 @@ type planner struct {
 	// chunks that it does not.
 	live, dead []span
 	groups     [][]byte
-	numRows    int64
+	// made is the size of constants and groups.
+	made    int64
+	numRows int64
 }
 
 // part is a row group at hand.
@@ -79,10 +82,18 @@ func (p *planner) group(ctx context.Context, i int, firstRow int64) error {
 		}
 	}
 	p.bury(&g, kept)
-	p.groups = append(p.groups, p.encode(&g, all))
+	encoded := p.encode(&g, all)
+	if p.made += int64(len(encoded)); p.made > maxMade {
+		return fault.New(ErrUnsupported, "what is added to the file would take more than %d bytes of memory", maxMade)
+	}
+	p.groups = append(p.groups, encoded)
 	p.numRows += g.left
 	return nil
 }
+
+// maxMade bounds the bytes of constants and of the footer: a small footer of many
+// row groups becomes a large one if many columns are added to each.
+const maxMade = 256 << 20
 
 // removed counts the deleted rows among rows from first on.
 func removed(deleted *roaring64.Bitmap, first, rows int64) int64 {
@@ -120,6 +131,7 @@ func (p *planner) constant(g *part, c *column) served {
 	made := constantChunk(c, g.left)
 	s := served{offset: p.tail.end, compressed: int64(len(made.bytes)), uncompressed: made.uncompressed}
 	p.tail.bytes(made.bytes)
+	p.made += s.compressed
 	m := metaData{
 		column: c, encodings: made.encodings, codec: made.codec, numValues: g.left,
 		length: s.compressed, uncompressed: s.uncompressed, dataPage: s.offset + int64(made.dataPage),

@@ -100,18 +100,12 @@ func (p *planner) view() (*View, error) {
 		w.list(7, thrift.STRUCT, orders)
 	}
 	foot := w.end()
-	if len(foot) > maxFooter {
-		return nil, fault.New(ErrUnsupported, "the footer would take %d bytes", len(foot))
-	}
 	foot = binary.LittleEndian.AppendUint32(foot, uint32(len(foot)))
 	p.tail.bytes(append(foot, magic...))
 	whole := original(p.foot.Start, p.live, p.dead)
 	whole.segments = append(whole.segments, p.tail.segments...)
 	return &View{Size: p.tail.end, NumRows: p.numRows, Segments: whole.segments}, nil
 }
-
-// maxFooter bounds a footer; readers take the length for a signed number.
-const maxFooter = 1<<31 - 1
 
 func pathOf(n *parquetfile.Node) string { return strings.Join(n.Path, ".") }
 

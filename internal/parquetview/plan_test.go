@@ -378,3 +378,22 @@ func TestFooterKeepsItsWriterAndDropsSchemas(t *testing.T) {
 		t.Errorf("%+v", meta)
 	}
 }
+
+func TestManyRowGroupsAndColumnsAreRefused(t *testing.T) {
+	b := encode(t, []struct {
+		A int8 `parquet:"a"`
+	}{{1}}, 1)
+	b = edit(t, b, func(m *format.FileMetaData) {
+		for range 4000 {
+			m.RowGroups = append(m.RowGroups, m.RowGroups[0])
+		}
+		m.NumRows = int64(len(m.RowGroups))
+	})
+	columns := []Field{same("a", of(Int8))}
+	for i := range 1000 {
+		columns = append(columns, constant(fmt.Sprint("c", i), of(Int64), int64(i)))
+	}
+	if _, err := plan(b, Wanted{Columns: columns}); !errors.Is(err, ErrUnsupported) {
+		t.Error(err)
+	}
+}
