@@ -65,9 +65,6 @@ func (v *values) filter(dst, src []byte, e format.Encoding, n int, spans []span)
 	case e == format.RLE && v.physical == format.Boolean:
 		dst, err := v.booleans(dst, src, n, spans)
 		return dst, e, err
-	case v.convert == nil && e == format.ByteStreamSplit && v.width > 0:
-		dst, err := v.split(dst, src, n, spans)
-		return dst, e, err
 	case v.convert == nil && e == format.DeltaByteArray:
 		dst, err := v.deltaByteArray(dst, src, n, spans)
 		return dst, e, err
@@ -202,21 +199,8 @@ func appendPrefixed(w *hybridWriter, dst, hybrid []byte, width, n int, spans []s
 	return dst, nil
 }
 
-// split filters BYTE_STREAM_SPLIT: the first bytes of all values, the second
-// bytes, and so on.
-func (v *values) split(dst, src []byte, n int, spans []span) ([]byte, error) {
-	if len(src)/v.width < n {
-		return nil, fmt.Errorf("%w: %d bytes for %d values", errValues, len(src), n)
-	}
-	for b := range v.width {
-		for _, s := range spans {
-			dst = append(dst, src[b*n+s.from:b*n+s.to]...)
-		}
-	}
-	return dst, nil
-}
-
-// unsplit makes PLAIN of BYTE_STREAM_SPLIT.
+// unsplit makes PLAIN of BYTE_STREAM_SPLIT: the first bytes of all values, the
+// second bytes, and so on.
 func (v *values) unsplit(dst, src []byte, n int) ([]byte, error) {
 	if len(src)/v.width < n {
 		return nil, fmt.Errorf("%w: %d bytes for %d values", errValues, len(src), n)
