@@ -224,3 +224,27 @@ func (l *limited) WriteAt(b []byte, off int64) (int, error) {
 	}
 	return len(b), nil
 }
+
+// TestMeasure wants chunks of writers that do not know how long their pages are
+// to be rendered all the same, and others to be believed unread.
+func TestMeasure(t *testing.T) {
+	c := &column{physical: format.ByteArray}
+	for range 1000 {
+		c.entries = append(c.entries, entry{value: strings.Repeat("x", 100)})
+	}
+	file, source := style{codec: format.Snappy, encoding: format.Plain, pageEntries: 100}.write(t, rand.New(rand.NewPCG(12, 12)), c)
+	for _, size := range []int64{0, source.Length} {
+		j := &Job{Source: source, Deleted: roaring64.BitmapOf(uint64(source.FirstRow))}
+		j.Source.Uncompressed = size
+		ok(t, j.Measure(context.Background(), bytes.NewReader(file)))
+		if j.Source.Uncompressed != source.Uncompressed {
+			t.Errorf("measured %d bytes of %d", j.Source.Uncompressed, source.Uncompressed)
+		}
+		region, l := render(t, j, file)
+		if got := readRegion(t, region, c, l.Encodings); len(got) != 999 {
+			t.Errorf("%d rows", len(got))
+		}
+		checkDamage(t, j.Measure(context.Background(), bytes.NewReader(file[:len(file)/2])))
+	}
+	ok(t, (&Job{Source: source}).Measure(context.Background(), failing{}))
+}

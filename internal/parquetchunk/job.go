@@ -23,7 +23,8 @@ type Source struct {
 	// Offset and Length are the bytes of the chunk in the file: the dictionary
 	// page, if there is one, and all that follows.
 	Offset, Length int64
-	// Uncompressed is total_uncompressed_size, page headers included.
+	// Uncompressed is total_uncompressed_size, page headers included; see
+	// [Job.Measure].
 	Uncompressed int64
 	Codec        format.CompressionCodec
 	Encodings    []format.Encoding

@@ -11,6 +11,41 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// Measure sets the source's Uncompressed to what the headers of its pages add up
+// to, if the footer's cannot be believed: there are writers that say 0, or the
+// compressed size. It reads nothing otherwise.
+func (j *Job) Measure(ctx context.Context, r io.ReaderAt) error {
+	s := &j.Source
+	if s.Codec == format.Uncompressed || s.Uncompressed != s.Length && s.Uncompressed >= s.Length/2 {
+		return nil
+	}
+	if err := j.check(); err != nil {
+		return j.failed(err)
+	}
+	return j.run(r, nil, func(c *chunk) error {
+		var sum, values int64
+		for values < s.NumValues {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			begin := c.pages.left
+			h, err := c.pages.header()
+			if err == nil {
+				sum += begin - c.pages.left + int64(h.uncompressed)
+				err = c.pages.skip(h)
+			}
+			if err != nil {
+				return err
+			}
+			if h.kind == format.DataPage || h.kind == format.DataPageV2 {
+				values += int64(h.count)
+			}
+		}
+		s.Uncompressed = max(s.Uncompressed, sum)
+		return nil
+	})
+}
+
 // CountValues is the number of values, nulls and empty lists included, of the
 // new chunk. It reads pages only for a repeated column that loses rows or that
 // nulls are made of.

@@ -147,6 +147,9 @@ func (p *planner) constant(g *part, c *column) served {
 // render makes a region for a chunk that is made anew.
 func (p *planner) render(ctx context.Context, g *part, c *column) (served, error) {
 	job := p.job(g, c)
+	if err := job.Measure(ctx, p.r); err != nil {
+		return served{}, err
+	}
 	values, err := job.CountValues(ctx, p.r)
 	if err != nil {
 		return served{}, err
