@@ -86,6 +86,17 @@ func (d *dataFile) sized() bool {
 	return ok
 }
 
+// readSizes reads the sizes of files of its table that are not known.
+func (d *dataFile) readSizes(ctx context.Context, files []dataFile) {
+	var unknown []snapshot.File
+	for i := range files {
+		if !files[i].sized() {
+			unknown = append(unknown, *files[i].File)
+		}
+	}
+	d.inc.snap.ReadSizes(ctx, unknown)
+}
+
 // goneWithTable reports whether the file is missing because the table was made
 // again since the kernel looked it up.
 func (d *dataFile) goneWithTable(ctx context.Context) bool {

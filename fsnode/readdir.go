@@ -230,12 +230,20 @@ func (h *dirHandle) givesAttributes(c child) bool {
 	case *textFile, *spoolFile:
 		return false
 	case *dataFile:
-		if !n.sized() {
+		if !n.sized() && !h.asksForSizes() {
 			return false
 		}
 	}
 	s, ok := h.dir.(*snapshotDir)
 	return !ok || h.pos < attributed || s.lookups.Load() != h.lookups
+}
+
+// asksForSizes reports whether names of the directory are looked up one after
+// the other while it is listed: then a listing that reads the footers of its
+// files saves a question for each.
+func (h *dirHandle) asksForSizes() bool {
+	s, ok := h.dir.(*snapshotDir)
+	return ok && s.lookups.Load() > h.lookups+1
 }
 
 // readDir hands entries from the wanted offset on to add until it is full.

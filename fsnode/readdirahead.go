@@ -104,5 +104,8 @@ func (h *dirHandle) listSome(d resumable, name string, n int) (out []child) {
 		}
 		out = append(out, c)
 	}
+	if h.asksForSizes() && len(files) > 0 {
+		files[0].readSizes(h.ctx, files)
+	}
 	return out
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -25,14 +27,26 @@ type plan struct {
 	bytes int64
 }
 
-// renderingVersion changes when chunks are rendered in another way: what is kept
-// of the way before must not be found.
-const renderingVersion = 1
+// program names the program that renders: what another one has kept may have
+// been rendered in another way, and must not be found.
+var program = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	out := info.Main.Version + info.Main.Sum
+	for _, s := range info.Settings {
+		if strings.HasPrefix(s.Key, "vcs.") {
+			out += " " + s.Value
+		}
+	}
+	return out
+})
 
 func newPlan(root string, info store.Info, view *parquetview.View, deleted *roaring64.Bitmap) (*plan, error) {
 	p := &plan{View: view}
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %q %q %x\n", renderingVersion, root, info.Name, info.Identity)
+	fmt.Fprintf(h, "%q %q %q %x\n", program(), root, info.Name, info.Identity)
 	if deleted != nil {
 		if _, err := deleted.WriteTo(h); err != nil {
 			return nil, err

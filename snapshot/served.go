@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/deltafs/deltafs/internal/action"
 )
@@ -82,24 +83,17 @@ func (t *Table) ReadSizes(ctx context.Context, files []File) {
 // read. An add may be nil.
 func (t *Table) sizesOf(ctx context.Context, files []File, adds []*action.Add) []int64 {
 	out := slices.Repeat([]int64{-1}, len(files))
-	next := make(chan int)
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			for i := range next {
+			for i := next.Add(1) - 1; i < int64(len(files)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				if size, err := t.servedSize(ctx, files[i], adds[i]); err == nil {
 					out[i] = size
 				}
 			}
 		})
 	}
-	for i := range files {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
 	workers.Wait()
 	return out
 }
