@@ -61,8 +61,8 @@
 // table.openMu, table.pollMu, the watcher's, FS.tablesMu, table.mu, then the
 // leaves: the node table, handles, open files, the epochs of an
 // incarnation, the error log, the gate, the keeper, the spool and the notifier. A
-// dirHandle's lock and those of the generated texts and files (spooled.turn) come
-// before all of them. Only openMu, pollMu, openFile.ready and the locks of
-// directory handles, texts and generated files are held during I/O; no lock is
-// held while waiting for the kernel.
+// dirHandle's lock and those of the generated texts and files (spooled.turn) and
+// of rows (rowsHandle.turn) come before all of them. Only openMu, pollMu,
+// openFile.ready and the locks of directory handles, texts, generated files and
+// rows are held during I/O; no lock is held while waiting for the kernel.
 package fsnode

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/sql"
 	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/deltafs/deltafs/writer"
@@ -80,6 +81,12 @@ func errnos() []errnoOf {
 		{"snapshot.ErrFileGone", snapshot.ErrFileGone, syscall.EIO},
 		{"snapshot.ErrCorrupt", snapshot.ErrCorrupt, syscall.EIO},
 		{"snapshot.ErrNotTable", snapshot.ErrNotTable, syscall.EIO},
+
+		{"snapshot.ErrNotEmpty", snapshot.ErrNotEmpty, syscall.ENOTEMPTY},
+		{"snapshot.ErrColumn", snapshot.ErrColumn, syscall.EINVAL},
+		{"sql.ErrUnavailable", sql.ErrUnavailable, syscall.EOPNOTSUPP},
+		{"sql.ErrCrashed", sql.ErrCrashed, syscall.EIO},
+		{"sql.ErrFailed", sql.ErrFailed, syscall.EIO},
 
 		{"store.ErrReadOnly", store.ErrReadOnly, syscall.EROFS},
 		{"store.ErrOutside", store.ErrOutside, syscall.EACCES},

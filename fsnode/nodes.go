@@ -26,6 +26,7 @@ const (
 	kindControl
 	kindText
 	kindSpooled
+	kindRows
 	kindLogFile
 	kindServedLog
 	kindLink

@@ -42,6 +42,11 @@ func (f *FS) openNode(ctx context.Context, in *fuse.OpenIn, n node, wants bool, 
 		return f.openData(ctx, n, out)
 	case *stagedFile:
 		return f.openStaged(ctx, in, n, wants, out)
+	case *rowsFile:
+		if wants {
+			return errImmutable
+		}
+		return f.openRows(ctx, n, out)
 	case *spoolFile:
 		if wants {
 			return refusal(n)
@@ -222,6 +227,8 @@ func nodeName(n node) string {
 	case *snapshotDir:
 		return path.Join(versionName(n.version), n.path)
 	case *textFile:
+		return n.name
+	case *rowsFile:
 		return n.name
 	case *spoolFile:
 		return path.Join(versionName(n.version), n.dir, n.name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/deltafs/deltafs/internal/rendercache"
+	"github.com/deltafs/deltafs/internal/sql"
 	"github.com/deltafs/deltafs/snapshot"
 )
 
@@ -126,6 +127,8 @@ type Options struct {
 	// Rendered keeps what is rendered of data files; nil keeps it in temporary
 	// files.
 	Rendered *rendercache.Cache
+	// SQL reads the rows of tables for their text; nil refuses to.
+	SQL *sql.Engine
 	// Logger receives what is worth knowing; nil discards.
 	Logger *slog.Logger
 	// TraceFUSE logs every FUSE request at level debug.

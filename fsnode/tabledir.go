@@ -54,7 +54,11 @@ func (d *tableDir) lookup(ctx context.Context, _ writer.Caller, name string) (ch
 		return child{name, &stageDir{inc}, forever}, nil
 	case name == nameLatest:
 		return inc.latest()
-	case !strings.HasPrefix(name, "@"):
+	}
+	if of, format, ok := rowsName(name); ok {
+		return inc.rows(ctx, name, of, format)
+	}
+	if !strings.HasPrefix(name, "@") {
 		return child{}, errNotFound
 	}
 	if v, ok := parseVersion(name); ok {

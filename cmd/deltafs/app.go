@@ -32,6 +32,8 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			filesCommand(),
 			cacheCommand(),
 			checkpointCommand(),
+			catCommand(),
+			exportCommand(),
 			versionCommand(),
 			workerCommand(),
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/deltafs/deltafs/fsnode"
 	"github.com/deltafs/deltafs/internal/daemon"
 	"github.com/deltafs/deltafs/internal/mountpoint"
+	"github.com/deltafs/deltafs/internal/sql"
 	"github.com/deltafs/deltafs/internal/store"
 	"github.com/deltafs/deltafs/snapshot"
 	"github.com/deltafs/deltafs/writer"
@@ -39,9 +40,13 @@ var exitCodes = []struct {
 	{errUsage, exitUsage},
 	{fs.ErrPermission, exitPermission},
 	{errStorage, exitUnsupported},
+	{snapshot.ErrColumn, exitUsage},
+	{snapshot.ErrNotEmpty, exitUsage},
+	{sql.ErrUnavailable, exitUnsupported},
 	{snapshot.ErrUnsupported, exitUnsupported},
 	{writer.ErrNoCheckpoint, exitUnsupported},
 	{writer.ErrReadOnly, exitUnsupported},
+	{snapshot.ErrFileGone, exitFailure},
 	{snapshot.ErrNotTable, exitNotFound},
 	{snapshot.ErrNoVersion, exitNotFound},
 	{fsnode.ErrNoSource, exitNotFound},

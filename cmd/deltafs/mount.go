@@ -20,8 +20,8 @@ import (
 	"github.com/deltafs/deltafs/internal/fault"
 	"github.com/deltafs/deltafs/internal/mountpoint"
 	"github.com/deltafs/deltafs/internal/rendercache"
+	"github.com/deltafs/deltafs/internal/sql"
 	"github.com/deltafs/deltafs/metacache"
-	"github.com/deltafs/deltafs/snapshot"
 )
 
 const mountName = "mount"
@@ -56,7 +56,7 @@ needs a link /sbin/mount.fuse.deltafs to this program.`,
 
 func mountFlags() []cli.Flag {
 	const access, tree, cache, log, process = "Access", "Tree", "Cache", "Logging", "Process"
-	list, view := fsnode.ListVersions(fsnode.DefaultListVersions), viewFlag(snapshot.ViewTable)
+	list := fsnode.ListVersions(fsnode.DefaultListVersions)
 	return slices.Concat([]cli.Flag{
 		&cli.BoolFlag{Name: "read-only", Category: access, Usage: "refuse every change"},
 		&cli.BoolFlag{Name: "append-only", Category: access, Usage: "refuse whatever removes or replaces data"},
@@ -71,14 +71,11 @@ func mountFlags() []cli.Flag {
 		&cli.GenericFlag{Name: "list-versions", Category: tree, Value: &list,
 			Usage: "list the newest `N` versions, all, or none; the others open by name all the same"},
 		timezoneFlag(tree),
-		&cli.GenericFlag{Name: "view", Category: tree, Value: &view,
-			Usage: "show data files as `HOW`: table, with the rows, names and types of the table, or raw, as they lie in storage"},
-		&cli.BoolFlag{Name: "fill-partitions", Category: tree, Usage: "give data files the partition columns too"},
 		&cli.DurationFlag{Name: "grace", Category: tree, Value: 10 * time.Minute,
 			Usage: "how `LONG` a file that another writer removed still opens by name"},
 		&cli.DurationFlag{Name: "refresh", Category: tree, Value: fsnode.DefaultRefresh,
 			Usage: "probe a table in use this `OFTEN` for commits where the kernel does not tell of them"},
-	}, cacheFlags(cache), []cli.Flag{
+	}, viewFlags(tree), cacheFlags(cache), []cli.Flag{
 		renderedSizeFlag(cache),
 		&cli.StringFlag{Name: "log-level", Category: log, Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
 		&cli.StringFlag{Name: "log-format", Category: log, Value: "text", Usage: "`FORMAT`: text or json"},
@@ -125,7 +122,7 @@ type mountJob struct {
 	allowNonEmpty bool
 	cache         *metacache.CacheOptions // nil without one
 	rendered      rendercache.Options
-	noCache       error                   // why there is none
+	noCache       error // why there is none
 	log           *logOutput
 	child         *daemon.Child
 }
@@ -177,6 +174,8 @@ func (j *mountJob) run(ctx context.Context) error {
 	j.rendered.Logger = j.log.logger
 	j.opts.Rendered = rendercache.New(j.rendered)
 	defer j.opts.Rendered.Close()
+	j.opts.SQL = sql.New(sql.Options{SpillDir: j.opts.SpoolDir, Logger: j.log.logger})
+	defer j.opts.SQL.Close()
 	if j.noCache != nil {
 		j.log.logger.Warn("metadata is kept in memory alone", "op", "cache", "err", j.noCache)
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/deltafs/deltafs/fsnode"
-	"github.com/deltafs/deltafs/snapshot"
 )
 
 // mountOptions turns the flags of mount into options of the file system.
@@ -25,18 +24,12 @@ func mountOptions(c *cli.Context) (fsnode.Options, error) {
 	if o.Refresh <= 0 {
 		return o, usagef(c.Command, "--refresh must be positive")
 	}
-	o.FillPartitions = c.Bool("fill-partitions")
-	if view, ok := c.Generic("view").(*viewFlag); ok {
-		o.View = snapshot.View(*view)
-	}
-	if o.FillPartitions && o.View == snapshot.ViewRaw {
-		return o, usagef(c.Command, "--fill-partitions does nothing with --view raw")
-	}
-	o.ListVersions, _ = c.Generic("list-versions").(*fsnode.ListVersions)
-	var err error
-	if o.AllowPaths, err = allowedPaths(c); err != nil {
+	shown, err := shownAs(c)
+	if err != nil {
 		return o, err
 	}
+	o.View, o.FillPartitions, o.AllowPaths = shown.View, shown.FillPartitions, shown.AllowPaths
+	o.ListVersions, _ = c.Generic("list-versions").(*fsnode.ListVersions)
 	if o.Location, err = location(c); err != nil {
 		return o, err
 	}

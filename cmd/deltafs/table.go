@@ -25,6 +25,8 @@ type target struct {
 	// version or instant, or neither for the latest version.
 	version *int64
 	instant *time.Time
+	// shown says how data files are shown; by default as they lie in storage.
+	shown snapshot.Options
 }
 
 // versionFlags choose a version where the @ suffix is unwelcome.
@@ -63,6 +65,11 @@ func targetArg(c *cli.Context) (target, error) {
 	if err := exactArgs(c, 1); err != nil {
 		return target{}, err
 	}
+	return firstTarget(c)
+}
+
+// firstTarget reads the first argument, TABLE[@VERSION], and the version flags.
+func firstTarget(c *cli.Context) (target, error) {
 	loc, err := location(c)
 	if err != nil {
 		return target{}, err
@@ -172,7 +179,9 @@ func (t target) open(ctx context.Context) (*snapshot.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Open(ctx, st, snapshot.Options{Name: t.name})
+	o := t.shown
+	o.Name = t.name
+	return snapshot.Open(ctx, st, o)
 }
 
 // snapshot opens the table at the version that the target names.

@@ -44,7 +44,7 @@ func startChild(e *Engine) (*child, error) {
 	cmd.Args = append(cmd.Args,
 		"--memory", strconv.FormatInt(e.opt.MemoryLimit, 10),
 		"--threads", strconv.Itoa(e.opt.Threads),
-		"--spill", e.spill)
+		"--spill", e.spill.path)
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Stderr = &c.last

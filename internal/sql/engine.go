@@ -48,7 +48,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	closed bool
-	spill  string
+	spill  *spill
 	child  *child
 	// busy is how many queries the child has; idle runs when that is 0.
 	busy int
@@ -96,24 +96,18 @@ func (e *Engine) Close() error {
 	}
 	e.mu.Lock()
 	c, spill := e.child, e.spill
-	e.closed, e.child, e.spill = true, nil, ""
+	e.closed, e.child, e.spill = true, nil, nil
 	e.stopIdle()
 	e.mu.Unlock()
 	if c != nil {
 		c.end()
 	}
-	if spill == "" {
-		return nil
-	}
-	return os.RemoveAll(spill)
+	return spill.remove()
 }
 
 // connect hands one end of a new conversation to the child, which is started if
 // need be. done must be called when the conversation is over.
 func (e *Engine) connect(ctx context.Context) (conn *wire.Conn, c *child, err error) {
-	if err := e.Available(); err != nil {
-		return nil, nil, err
-	}
 	// A child that ended just now is noticed when it is spoken to.
 	for range 2 {
 		if err := ctx.Err(); err != nil {
@@ -155,8 +149,11 @@ func (e *Engine) take() (*child, error) {
 }
 
 func (e *Engine) makeSpill() (err error) {
-	if e.spill == "" {
-		e.spill, err = os.MkdirTemp(e.opt.SpillDir, "deltafs-sql-")
+	if e.closed {
+		return fault.New(ErrUnavailable, "the SQL engine was closed")
+	}
+	if e.spill == nil {
+		e.spill, err = newSpill(e.opt.SpillDir)
 	}
 	return err
 }
@@ -208,7 +205,10 @@ func (e *Engine) lose(c *child) {
 func (e *Engine) TempFile() (*os.File, error) {
 	e.mu.Lock()
 	err := e.makeSpill()
-	dir := e.spill
+	var dir string
+	if err == nil {
+		dir = e.spill.path
+	}
 	e.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"sync"
 
 	"github.com/deltafs/deltafs/internal/fault"
@@ -36,10 +37,41 @@ type Stream struct {
 	why   error // why the files ended early
 }
 
-// Run begins a query. The files are asked for one by one, in a goroutine, until
-// the stream is closed. An error of theirs is that of the stream, after the rows
-// of the files before. The stream must be closed.
+// Run begins a query. The first file is asked for at once, and an error of it is
+// that of Run; the others one by one, in a goroutine, until the stream is closed,
+// and an error of theirs is that of the stream, after the rows of the files
+// before. The stream must be closed.
 func (e *Engine) Run(ctx context.Context, q Query, files Files) (*Stream, error) {
+	if err := e.Available(); err != nil {
+		return nil, err
+	}
+	next, stop := iter.Pull2(files)
+	first, err, ok := next()
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s, err := e.begin(ctx, q)
+	if err != nil {
+		if ok {
+			first.File.Close()
+		}
+		stop()
+		return nil, err
+	}
+	go func() {
+		defer close(s.fed)
+		defer stop()
+		if ok {
+			s.feed(first, next)
+		}
+		_ = s.conn.Write(wire.Last, nil) // if it does not arrive the reader knows why
+	}()
+	return s, nil
+}
+
+// begin hands the query to the child.
+func (e *Engine) begin(ctx context.Context, q Query) (*Stream, error) {
 	conn, c, err := e.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -58,31 +90,29 @@ func (e *Engine) Run(ctx context.Context, q Query, files Files) (*Stream, error)
 		close(s.fed)
 		return nil, errors.Join(err, s.Close())
 	}
-	go s.feed(files)
 	return s, nil
 }
 
 // feed sends the files as they are needed.
-func (s *Stream) feed(files Files) {
-	defer close(s.fed)
-	for f, err := range files {
+func (s *Stream) feed(f File, next func() (File, error, bool)) {
+	for more := true; more; {
+		err := s.send(f)
 		if err == nil {
-			err = s.send(f)
+			// The next file is opened when this one is about to be read.
+			select {
+			case <-s.slots:
+			case <-s.ctx.Done():
+				return
+			}
+			f, err, more = next()
 		}
 		if err != nil {
 			s.mu.Lock()
 			s.why = err
 			s.mu.Unlock()
-			break
-		}
-		// The next file is opened when this one is about to be read.
-		select {
-		case <-s.slots:
-		case <-s.ctx.Done():
 			return
 		}
 	}
-	_ = s.conn.Write(wire.Last, nil) // if it does not arrive the reader knows why
 }
 
 // errHungUp: the child takes no more files; the reader knows why.

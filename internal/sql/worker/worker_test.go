@@ -248,6 +248,54 @@ func TestFilesInOrderWithConstantsHeaderAndLimit(t *testing.T) {
 	}
 }
 
+func TestRowsAsOneParquetFile(t *testing.T) {
+	e := newEngine(t, sql.Options{})
+	paths := []string{
+		parquet(t, "SELECT range AS n, {'a': 1} AS s FROM range(100000)"),
+		parquet(t, "SELECT 7::TINYINT AS n, {'b': 2, 'a': 3} AS s"),
+	}
+	in := func(yield func(sql.File, error) bool) {
+		for f, err := range files(t, paths...) {
+			f.Constants = map[int]sql.Constant{1: {Text: "it's"}, 2: {Text: "2024-05-01T10:11:12.500000Z"}}
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+	nested := sql.Column{Name: "s", Type: sql.Type{Name: "struct", Parts: []sql.Column{column("a", "integer"), column("c", "date")}}}
+	q := sql.Query{Format: sql.Parquet, Limit: -1, Columns: []sql.Column{
+		column("n", "long"), column("p", "string"), column("t", "timestamp"), nested, column("later", "decimal(38,2)")}}
+	written, err := run(t, e, q, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "written.parquet")
+	if err := os.WriteFile(path, []byte(written), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	q.Format = sql.JSONL
+	want, err := run(t, e, q, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := run(t, e, q, files(t, path)); err != nil || got != want {
+		t.Errorf("the file reads as %d bytes of text, %v, want %d", len(got), err, len(want))
+	}
+	q.Format, q.Limit = sql.Parquet, 0
+	for _, in := range []sql.Files{in, files(t)} {
+		written, err := run(t, e, q, in)
+		if err == nil {
+			err = os.WriteFile(path, []byte(written), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := run(t, e, sql.Query{Format: sql.CSV, Columns: q.Columns, Limit: -1}, files(t, path)); err != nil || got != "" {
+			t.Errorf("a file of no rows reads as %q, %v", got, err)
+		}
+	}
+}
+
 func TestWhatCannotBeShownExactlyIsRefused(t *testing.T) {
 	e := newEngine(t, sql.Options{})
 	for value, typ := range map[string]string{
