@@ -43,7 +43,7 @@ func TestFooterLies(t *testing.T) {
 		{"negative", func(j *Job) { j.Source.NumValues = -1 }, ErrBroken, "claims"},
 		{"enormous", func(j *Job) { j.Source.Uncompressed = 1 << 62 }, ErrBroken, "claims"},
 		{"fixed length", func(j *Job) { j.Source.Physical = format.FixedLenByteArray }, ErrBroken, "fixed length 0"},
-		{"codec", func(j *Job) { j.Source.Codec = format.Lz4 }, ErrUnsupported, "codec"},
+		{"codec", func(j *Job) { j.Source.Codec = format.LZO }, ErrUnsupported, "LZO"},
 		{"conversion", func(j *Job) { j.Convert.Kind = Int96ToMicros }, ErrUnsupported, "no such conversion"},
 		{"nesting", func(j *Job) { j.Source.MaxDefinition = 1000 }, ErrUnsupported, "deeper"},
 		{"nulls", func(j *Job) { j.Nulls = &Nulls{} }, ErrUnsupported, "without nulls"},
@@ -123,7 +123,7 @@ func checkDamage(t *testing.T, err error) {
 
 var errDisk = errors.New("the disk is gone")
 
-type failing struct{ at int64 }
+type failing struct{}
 
 func (f failing) ReadAt([]byte, int64) (int, error)  { return 0, errDisk }
 func (f failing) WriteAt([]byte, int64) (int, error) { return 0, errDisk }

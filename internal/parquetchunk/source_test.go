@@ -66,7 +66,28 @@ type style struct {
 
 var codecs = map[format.CompressionCodec]compress.Codec{
 	format.Uncompressed: new(uncompressed.Codec), format.Snappy: new(snappy.Codec), format.Gzip: new(gzip.Codec),
-	format.Brotli: new(brotli.Codec), format.Zstd: new(zstd.Codec), format.Lz4Raw: new(lz4.Codec),
+	format.Brotli: new(brotli.Codec), format.Zstd: new(zstd.Codec), format.Lz4Raw: new(lz4.Codec), format.Lz4: new(hadoopCodec),
+}
+
+// hadoopCodec frames LZ4 as Hadoop does, or, as other writers, not at all.
+type hadoopCodec struct{ lz4.Codec }
+
+func (c *hadoopCodec) Encode(dst, src []byte) ([]byte, error) {
+	if len(src)%5 == 0 {
+		return c.Codec.Encode(dst, src)
+	}
+	for block := range slices.Chunk(src, 100) {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(block)))
+		for part := range slices.Chunk(block, 70) {
+			packed, err := c.Codec.Encode(nil, part)
+			if err != nil {
+				return nil, err
+			}
+			dst = binary.BigEndian.AppendUint32(dst, uint32(len(packed)))
+			dst = append(dst, packed...)
+		}
+	}
+	return dst, nil
 }
 
 // chunkWriter makes the bytes of a chunk.

@@ -2,6 +2,7 @@ package parquetchunk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -30,13 +31,13 @@ type unpacker struct {
 // densest is how many bytes a byte of each codec can stand for at most, where
 // there is a limit.
 var densest = map[format.CompressionCodec]int{
-	format.Snappy: 64, format.Gzip: 1040, format.Zstd: 128 << 10, format.Lz4Raw: 256,
+	format.Snappy: 64, format.Gzip: 1040, format.Zstd: 128 << 10, format.Lz4Raw: 256, format.Lz4: 256,
 }
 
 // supported returns errCodec for what unpack cannot do.
 func (u *unpacker) supported() error {
 	switch u.codec {
-	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw:
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw, format.Lz4:
 		return nil
 	}
 	return fmt.Errorf("%w: %v", errCodec, u.codec)
@@ -71,6 +72,13 @@ func (u *unpacker) unpack(dst, src []byte, size int) ([]byte, error) {
 		var n int
 		n, err = lz4.UncompressBlock(src, room[:size])
 		dst = dst[:have+n]
+	case format.Lz4:
+		var n int
+		if n, err = unpackHadoop(room[:size], src); err != nil || n != size {
+			// There are writers that meant LZ4_RAW.
+			n, err = lz4.UncompressBlock(src, room[:size])
+		}
+		dst = dst[:have+n]
 	case format.Zstd:
 		dst, err = u.unpackZstd(dst, src, size)
 	case format.Gzip:
@@ -94,6 +102,35 @@ func (u *unpacker) unpack(dst, src []byte, size int) ([]byte, error) {
 		return nil, errUnpack
 	}
 	return dst, nil
+}
+
+// unpackHadoop unpacks LZ4 as Hadoop frames it: blocks of a size that precedes
+// them, each in parts whose packed size precedes them, both big-endian.
+func unpackHadoop(dst, src []byte) (n int, err error) {
+	var block int
+	for len(src) > 0 {
+		if len(src) < 4 {
+			return 0, errUnpack
+		}
+		size := binary.BigEndian.Uint32(src)
+		src = src[4:]
+		if block == 0 {
+			if uint64(size) > uint64(len(dst)-n) {
+				return 0, errUnpack
+			}
+			block = int(size)
+			continue
+		}
+		if uint64(size) > uint64(len(src)) {
+			return 0, errUnpack
+		}
+		part, err := lz4.UncompressBlock(src[:size], dst[n:n+block])
+		if err != nil {
+			return 0, err
+		}
+		src, n, block = src[size:], n+part, block-part
+	}
+	return n, nil
 }
 
 func (u *unpacker) unpackZstd(dst, src []byte, size int) (_ []byte, err error) {
