@@ -20,6 +20,8 @@ type planner struct {
 	foot    *parquetfile.Footer
 	schema  *schema
 	deleted *roaring64.Bitmap
+	// repeated is the innermost repeated group around a node, if there is one.
+	repeated map[*parquetfile.Node]*parquetfile.Node
 
 	// tail is what follows the data of the file.
 	tail layout
@@ -38,6 +40,9 @@ type part struct {
 	chunks  []chunk
 	// firstRow and rows are those of the file; left is how many are served.
 	firstRow, rows, left int64
+	// counts are the numbers of values of columns by the repeated group around
+	// them, where they had to be counted.
+	counts map[*parquetfile.Node]int64
 }
 
 // served is a chunk of a served file.
@@ -150,7 +155,7 @@ func (p *planner) render(ctx context.Context, g *part, c *column) (served, error
 	if err := job.Measure(ctx, p.r); err != nil {
 		return served{}, err
 	}
-	values, err := job.CountValues(ctx, p.r)
+	values, err := p.count(ctx, g, c, job)
 	if err != nil {
 		return served{}, err
 	}
@@ -172,6 +177,59 @@ func (p *planner) render(ctx context.Context, g *part, c *column) (served, error
 	}
 	s.encoded = m.encode()
 	return s, nil
+}
+
+// count is the number of values of a chunk that is made anew. Columns with the
+// same repeated group around them have the same, which is counted once, in the
+// column that costs the least to read.
+func (p *planner) count(ctx context.Context, g *part, c *column, job *parquetchunk.Job) (int64, error) {
+	inside := c.source
+	if inside == nil {
+		inside = c.anchor
+	}
+	group := p.repeated[inside]
+	if group == nil || g.left == g.rows && job.Source.MaxRepetition == group.MaxRepetition {
+		return job.CountValues(ctx, p.r) // which reads nothing
+	}
+	if n, ok := g.counts[group]; ok {
+		return n, nil
+	}
+	leaf := donor(g, group)
+	probe := parquetchunk.Job{Source: g.chunks[leaf.Column].source(leaf, g.firstRow, g.rows), Deleted: job.Deleted}
+	if leaf.MaxRepetition > group.MaxRepetition {
+		probe.Nulls = &parquetchunk.Nulls{
+			Definition: group.MaxDefinition, Repetition: group.MaxRepetition,
+			MaxDefinition: group.MaxDefinition + 1, MaxRepetition: group.MaxRepetition, Physical: format.Int32,
+		}
+	}
+	n, err := probe.CountValues(ctx, p.r)
+	if err != nil {
+		return 0, err
+	}
+	if g.counts == nil {
+		g.counts = map[*parquetfile.Node]int64{}
+	}
+	g.counts[group] = n
+	return n, nil
+}
+
+// repeatedAround finds for each node the innermost repeated one at or above it.
+func repeatedAround(root *parquetfile.Node) map[*parquetfile.Node]*parquetfile.Node {
+	found := map[*parquetfile.Node]*parquetfile.Node{}
+	var walk func(n, around *parquetfile.Node)
+	walk = func(n, around *parquetfile.Node) {
+		if n.Repeated() {
+			around = n
+		}
+		if around != nil {
+			found[n] = around
+		}
+		for _, c := range n.Children {
+			walk(c, around)
+		}
+	}
+	walk(root, nil)
+	return found
 }
 
 func (p *planner) job(g *part, c *column) *parquetchunk.Job {

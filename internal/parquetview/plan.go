@@ -48,7 +48,10 @@ func Plan(ctx context.Context, r io.ReaderAt, size int64, w Wanted) (view *View,
 	if !changed && w.Deleted == nil && inOrder(columns, foot) && hintsAgree(foot, w.Columns) {
 		return &View{Raw: true, Size: size, NumRows: foot.NumRows}, nil
 	}
-	p := planner{r: r, foot: foot, schema: newSchema(foot, columns), deleted: w.Deleted, tail: layout{end: foot.Start}}
+	p := planner{
+		r: r, foot: foot, schema: newSchema(foot, columns), deleted: w.Deleted,
+		repeated: repeatedAround(foot.Root), tail: layout{end: foot.Start},
+	}
 	first := int64(0)
 	for i, g := range foot.RowGroups {
 		if err := ctx.Err(); err != nil {

@@ -364,3 +364,51 @@ func TestRenderingCanBeCancelled(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// readRecorder remembers where it was read.
+type readRecorder struct {
+	b  []byte
+	at []int64
+}
+
+func (r *readRecorder) ReadAt(p []byte, off int64) (int, error) {
+	r.at = append(r.at, off)
+	return bytes.NewReader(r.b).ReadAt(p, off)
+}
+
+func TestDataIsReadToCountRepeatedValuesOnly(t *testing.T) {
+	b := sample(t)
+	source, _ := decodeFooter(t, b)
+	columnOf := func(off int64) (path string) {
+		for _, g := range source.RowGroups {
+			for _, c := range g.Columns {
+				if m := c.MetaData; off >= m.DataPageOffset && off < m.DataPageOffset+m.TotalCompressedSize {
+					path = strings.Join(m.PathInSchema, ".")
+				}
+			}
+		}
+		return path
+	}
+	for _, test := range []struct {
+		w    Wanted
+		want []string
+	}{
+		{Wanted{Columns: allColumns()[:3], Deleted: roaring64.BitmapOf(0)}, nil},
+		{Wanted{Columns: []Field{same("list", of(List, same("", of(Struct, same("n", of(Date)))))), same("id", Type{Kind: Decimal, Precision: 20})}}, nil},
+		{Wanted{Columns: allColumns(), Deleted: roaring64.BitmapOf(0)}, []string{"list.list.element.x", "map.key_value.key"}},
+	} {
+		r := &readRecorder{b: b}
+		if _, err := Plan(context.Background(), r, int64(len(b)), test.w); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, off := range r.at[1:] {
+			if path := columnOf(off); !slices.Contains(got, path) {
+				got = append(got, path)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("read %q instead of %q", got, test.want)
+		}
+	}
+}
