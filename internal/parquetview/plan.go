@@ -18,8 +18,9 @@ import (
 const magic = "PAR1"
 
 // Plan decides how a file of this size is served. It reads the footer; data only
-// to count the values of repeated columns that lose rows. The errors are those of
-// this package and of package parquetchunk, ctx's, and those of r.
+// to count the values of repeated columns that lose rows, and headers of pages
+// whose sizes the footer gets wrong. The errors are those of this package and of
+// package parquetchunk, ctx's, and those of r.
 func Plan(ctx context.Context, r io.ReaderAt, size int64, w Wanted) (view *View, err error) {
 	defer func() {
 		if p := recover(); p != nil {
