@@ -37,6 +37,8 @@ type incarnation struct {
 	// restored is the header made last of a full note.
 	restored *header
 	timeline *timeline
+	// copyChecked is set once checkCopied has looked.
+	copyChecked bool
 	// inCommit caches in-commit timestamps by version.
 	inCommit   map[int64]int64
 	vacuum     *vacuumTrace

@@ -240,6 +240,7 @@ func (t *Table) VersionAsOf(ctx context.Context, when time.Time) (int64, error) 
 	if err != nil {
 		return 0, t.fault(err)
 	}
+	life.checkCopied(ctx, line)
 	v, err := line.asOf(when, time.Now())
 	return v, t.fault(err)
 }
