@@ -20,6 +20,22 @@ def pytest_sessionstart(session):
         pytest.exit("DELTAFS_BIN must name the binary under test; scripts/interop sets it", 1)
 
 
+REPORT = {}
+
+
+@pytest.fixture(scope="session")
+def report():
+    """Lines to print at the end, by title."""
+    return REPORT
+
+
+def pytest_terminal_summary(terminalreporter):
+    for title, lines in REPORT.items():
+        terminalreporter.section(title)
+        for line in lines:
+            terminalreporter.line(str(line))
+
+
 @pytest.fixture(scope="session")
 def full(request):
     return request.config.getoption("--full")
@@ -30,8 +46,8 @@ def mounted():
     """Mounts sources; every mount ends with the test."""
     made = []
 
-    def start(source, *flags):
-        m = mount.Mount(source, *flags)
+    def start(source, *flags, **options):
+        m = mount.Mount(source, *flags, **options)
         made.append(m)
         return m
 

@@ -1,8 +1,7 @@
-"""The row digest of a set of Parquet files under a Delta schema, by DuckDB.
+"""The row digest under a Delta schema, by DuckDB.
 
 It is the digest of the oracles beside the third-party tables: independent of
 order, over the logical columns in schema order, each cast to its Delta type.
-A column that a file lacks reads as null.
 """
 
 import re
@@ -54,56 +53,82 @@ def column(field, found, partition):
     name, t = field["name"], sql_type(field["type"])
     if name in partition:
         value = f"p.{quote(name)}"
-        if t == "BLOB":
-            expression = f"encode({value})"
-        else:
-            expression = f"CAST({value} AS {t})"
+        expression = f"encode({value})" if t == "BLOB" else f"CAST({value} AS {t})"
     elif name.lower() not in found:
         expression = f"CAST(NULL AS {t})"
     else:
-        expression = cast(f"f.{quote(found[name.lower()][0])}", found[name.lower()][1], field["type"])
+        has, of = found[name.lower()]
+        expression = cast(f"f.{quote(has)}", of, field["type"])
     return f"{expression} AS {quote(name)}"
 
 
-def cast(expression, has, want):
-    """Casts by type; a struct field by field, since files may lack fields."""
-    if isinstance(want, dict) and want["type"] == "struct" and has.id == "struct":
-        children = {n.lower(): (n, c) for n, c in has.children}
-        packed = []
-        for f in want["fields"]:
-            got = children.get(f["name"].lower())
-            inner = (
-                cast(f"{expression}.{quote(got[0])}", got[1], f["type"])
-                if got
-                else f"CAST(NULL AS {sql_type(f['type'])})"
-            )
-            packed.append(f"{quote(f['name'])} := {inner}")
-        return f"CASE WHEN {expression} IS NULL THEN NULL ELSE struct_pack({', '.join(packed)}) END"
-    return f"CAST({expression} AS {sql_type(want)})"
+def cast(expression, has, want, depth=0):
+    """Casts by type; a group member by member, since files may lack members and
+    Polars has no maps."""
+    if not isinstance(want, dict) or str(has) == sql_type(want):
+        return f"CAST({expression} AS {sql_type(want)})"
+    x = f"x{depth}"
+    made = None
+    match want["type"], has.id:
+        case "struct", "struct":
+            made = structure(expression, has, want, depth)
+        case "array", "list":
+            element = cast(x, has.children[0][1], want["elementType"], depth + 1)
+            made = f"list_transform({expression}, lambda {x}: {element})"
+        case "map", "list":
+            entry = {n: c for n, c in has.children[0][1].children}
+            key = cast(f"{x}.key", entry["key"], want["keyType"], depth + 1)
+            value = cast(f"{x}.value", entry["value"], want["valueType"], depth + 1)
+            entries = f"list_transform({expression}, lambda {x}: struct_pack(key := {key}, value := {value}))"
+            made = f"map_from_entries({entries})"
+    if made is None:
+        return f"CAST({expression} AS {sql_type(want)})"
+    return f"CASE WHEN {expression} IS NULL THEN NULL ELSE CAST({made} AS {sql_type(want)}) END"
 
 
-def digest(duck, files, schema, partition_columns):
-    """Returns (rows, digest) of files: a list of (path, partition values by column).
+def structure(expression, has, want, depth):
+    children = {n.lower(): (n, c) for n, c in has.children}
+    packed = []
+    for f in want["fields"]:
+        inner = f"CAST(NULL AS {sql_type(f['type'])})"
+        if got := children.get(f["name"].lower()):
+            inner = cast(f"{expression}.{quote(got[0])}", got[1], f["type"], depth)
+        packed.append(f"{quote(f['name'])} := {inner}")
+    return f"struct_pack({', '.join(packed)})"
 
-    A partition value is text in Delta's serialisation; '' and None are null.
+
+def columns(duck, source):
+    """The columns of what can be selected from: (name, type) pairs."""
+    relation = duck.sql(f"SELECT * FROM {source} LIMIT 0")
+    return [(n, t) for n, t in zip(relation.columns, relation.types) if n != "#file"]
+
+
+def types(duck, schema, without=()):
+    """The columns that files of a schema have: (name, type) pairs."""
+    fields = [f for f in schema["fields"] if f["name"] not in without]
+    if not fields:
+        return []
+    relation = duck.sql("SELECT " + ", ".join(f"CAST(NULL AS {sql_type(f['type'])}) AS {quote(f['name'])}" for f in fields))
+    return list(zip(relation.columns, relation.types))
+
+
+def digest(duck, source, schema, partition_columns=(), files=()):
+    """Returns (rows, digest) of what can be selected from.
+
+    With partition columns, files are (path, partition values by column) pairs,
+    and the source has the path of a row in "#file". A partition value is text in
+    Delta's serialisation; '' and None are null.
     """
-    if not files:
-        return 0, "0"
-    paths = ", ".join(text(path) for path, _ in files)
-    scan = f"read_parquet([{paths}], union_by_name=true, hive_partitioning=false, filename='#file')"
-    relation = duck.sql(f"SELECT * FROM {scan} LIMIT 0")
-    found = {n.lower(): (n, t) for n, t in zip(relation.columns, relation.types)}
-    names = {f["name"].lower(): f["name"] for f in schema["fields"]}
-    partition = [names[c.lower()] for c in partition_columns]
-    source = f"{scan} f"
-    if partition:
-        values = ", ".join(
+    found = {n.lower(): (n, t) for n, t in columns(duck, source)}
+    source = f"{source} f"
+    if partition_columns:
+        listed = ", ".join(
             "(" + ", ".join([text(path)] + [text(values[c]) if values[c] else "NULL::VARCHAR" for c in partition_columns]) + ")"
             for path, values in files
         )
-        columns = ", ".join(['"#path"'] + [quote(c) for c in partition])
-        source += f' JOIN (VALUES {values}) p({columns}) ON f."#file" = p."#path"'
-    select = ", ".join(column(f, found, partition) for f in schema["fields"])
+        heads = ", ".join(['"#path"'] + [quote(c) for c in partition_columns])
+        source += f' JOIN (VALUES {listed}) p({heads}) ON f."#file" = p."#path"'
+    select = ", ".join(column(f, found, partition_columns) for f in schema["fields"])
     # All of the result is fetched: a pending one keeps a file of the mount open.
     ((rows, total),) = duck.sql(
         "SELECT count(*), coalesce(sum(md5_number_lower(to_json(q)::VARCHAR)::HUGEINT), 0)::VARCHAR "

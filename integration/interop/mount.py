@@ -41,7 +41,7 @@ def is_mounted(path):
 class Mount:
     """A running mount; use it as a context manager."""
 
-    def __init__(self, source, *flags):
+    def __init__(self, source, *flags, zone="UTC"):
         self.source = pathlib.Path(source)
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="deltafs-mnt-"))
         self.log = tempfile.TemporaryFile()
@@ -50,7 +50,7 @@ class Mount:
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
-            env=os.environ | {"TZ": "UTC"},
+            env=os.environ | {"TZ": zone},
         )
         try:
             eventually(30, self._not_ready)
