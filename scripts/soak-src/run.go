@@ -59,6 +59,9 @@ func (s *soak) run(ctx context.Context) (findings int, err error) {
 	if err := s.end(c); err != nil {
 		return 0, err
 	}
+	if err := s.checkTextViews(ctx, c); err != nil {
+		return 0, err
+	}
 	s.summary(c, seen)
 	return len(c.findings), nil
 }
@@ -83,13 +86,7 @@ func (s *soak) startMount() error {
 	if s.mount, err = startProcess(s.deltafs, append(args, s.table(), s.point())...); err != nil {
 		return err
 	}
-	for range 1000 {
-		if _, err := os.Readlink(filepath.Join(s.point(), "latest")); err == nil {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return errors.New("the mount does not come up")
+	return ready(s.point())
 }
 
 func (s *soak) startActors() error {
@@ -248,7 +245,11 @@ func (s *soak) killAll() {
 			p.cmd.Process.Kill()
 		}
 	}
-	if err := unix.Unmount(s.point(), unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
+	unmount(s.point())
+}
+
+func unmount(point string) {
+	if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(os.Stderr, "soak: unmounting:", err)
 	}
 }
