@@ -29,6 +29,7 @@ const (
 	kindRows
 	kindLogFile
 	kindServedLog
+	kindRawDir
 	kindLink
 	kindStage
 	kindRejectedDir

@@ -234,6 +234,10 @@ func nodeName(n node) string {
 		return path.Join(versionName(n.version), n.dir, n.name)
 	case *servedLog:
 		return path.Join(versionName(n.version), logDir)
+	case *rawLog:
+		return path.Join(versionName(n.version), logDir, n.sub)
+	case *rawDir:
+		return path.Join(versionName(n.version), n.path)
 	case *logFile:
 		return path.Join(versionName(n.version), n.dir, n.name)
 	case *rejectedFile:

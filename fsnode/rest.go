@@ -92,6 +92,7 @@ func (t *table) rest() bool {
 		return false
 	}
 	inc.texts.clear()
+	inc.storedDirs.clear()
 	t.fs.spool.clear(inc)
 	inc.history.clear()
 	inc.snap.Idle()

@@ -72,10 +72,13 @@ func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) 
 		return child{}, err
 	}
 	if name == logDir && d.path == "" {
-		return child{name, &servedLog{d.inc, d.version}, forever}, nil
+		return child{name, d.log(), forever}, nil
 	}
 	e, err := s.Lookup(ctx, d.path, name)
 	if errors.Is(err, snapshot.ErrNotExist) || errors.Is(err, snapshot.ErrAmbiguous) {
+		if d.showsRaw() {
+			return d.inc.stored(ctx, s, d.path, name)
+		}
 		return child{name: name, ttl: forever}, nil
 	}
 	if err != nil {
@@ -86,6 +89,17 @@ func (d *snapshotDir) lookup(ctx context.Context, _ writer.Caller, name string) 
 		d.inc.t.fs.readSizesBehind(&d.sizes, file, d.listAfter)
 	}
 	return c, err
+}
+
+// showsRaw reports whether data files are shown as they lie in storage.
+func (d *snapshotDir) showsRaw() bool { return d.inc.t.fs.opt.View == snapshot.ViewRaw }
+
+// log is the hidden log with which the version is a table of its own.
+func (d *snapshotDir) log() directory {
+	if d.showsRaw() {
+		return &rawLog{inc: d.inc, version: d.version}
+	}
+	return &servedLog{d.inc, d.version}
 }
 
 func (d *snapshotDir) list(ctx context.Context) iter.Seq2[child, error] { return d.listAfter(ctx, "") }

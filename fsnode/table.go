@@ -69,6 +69,8 @@ type incarnation struct {
 	live    *writer.Live
 	texts   textCache
 	history historyText
+	// storedDirs is used where files are shown raw.
+	storedDirs storedDirs
 	// dead is set at the end.
 	dead atomic.Bool
 	// known counts the kernel's nodes of the incarnation. A data file that the

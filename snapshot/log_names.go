@@ -21,6 +21,32 @@ func CommitVersion(base string) (int64, bool) {
 	return v, err == nil && v < math.MaxInt64
 }
 
+// LogHolds reports whether the file of a log with this base name tells nothing of
+// versions after v: a commit, a checkpoint, a checksum or compacted commits. The
+// pointer to the newest checkpoint, and what only writers use, it leaves out.
+func LogHolds(base string, v int64) bool {
+	if n, ok := newLogNames().parse(base); ok {
+		return n.version <= v
+	}
+	if digits, ok := strings.CutSuffix(base, ".crc"); ok {
+		of, ok := CommitVersion(digits + ".json")
+		return ok && of <= v
+	}
+	if both, ok := strings.CutSuffix(base, ".compacted.json"); ok {
+		first, last, _ := strings.Cut(both, ".")
+		_, ok1 := CommitVersion(first + ".json")
+		to, ok2 := CommitVersion(last + ".json")
+		return ok1 && ok2 && to <= v
+	}
+	return false
+}
+
+// IsDeletionVectorFile reports whether the base name is that of a file with
+// deletion vectors (protocol section "Deletion Vector Files").
+func IsDeletionVectorFile(base string) bool {
+	return strings.HasPrefix(base, "deletion_vector_") && strings.HasSuffix(base, ".bin")
+}
+
 // checkpointKind orders the forms of a checkpoint of one version by
 // preference, the best last.
 type checkpointKind int
