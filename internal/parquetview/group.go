@@ -25,10 +25,9 @@ type planner struct {
 
 	// tail is what follows the data of the file.
 	tail layout
-	// live are the ranges of the file that the new footer refers to; dead are
-	// chunks that it does not.
-	live, dead []span
-	groups     [][]byte
+	// live are the ranges of the file that the new footer refers to.
+	live   []span
+	groups [][]byte
 	// made is the size of constants and groups.
 	made    int64
 	numRows int64
@@ -67,15 +66,12 @@ func (p *planner) group(ctx context.Context, i int, firstRow int64) error {
 		}
 	}
 	if g.left == 0 {
-		p.bury(&g, nil)
 		return nil
 	}
-	kept := make([]bool, len(g.chunks))
 	all := make([]served, len(p.schema.columns))
 	for j, c := range p.schema.columns {
 		switch {
 		case c.source != nil && g.left == g.rows && c.convert.Kind == parquetchunk.Keep:
-			kept[c.source.Column] = true
 			all[j] = p.keep(&g, c)
 		case c.source != nil, c.anchor != nil:
 			all[j], err = p.render(ctx, &g, c)
@@ -86,7 +82,6 @@ func (p *planner) group(ctx context.Context, i int, firstRow int64) error {
 			return err
 		}
 	}
-	p.bury(&g, kept)
 	encoded := p.encode(&g, all)
 	if p.made += int64(len(encoded)); p.made > maxMade {
 		return fault.New(ErrUnsupported, "what is added to the file would take more than %d bytes of memory", maxMade)
@@ -110,15 +105,6 @@ func removed(deleted *roaring64.Bitmap, first, rows int64) int64 {
 		n -= deleted.Rank(uint64(first - 1))
 	}
 	return int64(n)
-}
-
-// bury notes the chunks that are not kept.
-func (p *planner) bury(g *part, kept []bool) {
-	for i, c := range g.chunks {
-		if kept == nil || !kept[i] {
-			p.dead = append(p.dead, c.data)
-		}
-	}
 }
 
 // keep leaves a chunk where it is.

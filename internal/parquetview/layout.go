@@ -7,10 +7,6 @@ import (
 	"github.com/deltafs/deltafs/internal/parquetchunk"
 )
 
-// deadRange is how long a range of the file that nothing refers to has to be to
-// be served as zeros, which are read from nowhere.
-const deadRange = 1 << 20
-
 // layout is a served file as it grows.
 type layout struct {
 	segments []Segment
@@ -45,24 +41,20 @@ func (l *layout) chunk(job *parquetchunk.Job, length int64) {
 	l.add(Segment{Length: length, Chunk: job})
 }
 
-// original is the layout of the first size bytes of the file, at their places,
-// without long ranges that are dead; a dead range that touches a live one is
-// kept.
-func original(size int64, live, dead []span) layout {
+// original is the layout of the first size bytes of the file, at their places.
+// What the new footer does not refer to reads as zeros: a copy of the file keeps
+// no row that was deleted, and is a file in which every byte has a meaning.
+func original(size int64, live []span) layout {
 	var l layout
-	live, dead = merged(live), merged(dead)
-	for _, d := range dead {
-		for len(live) > 0 && live[0].offset+live[0].length <= d.offset {
-			live = live[1:]
-		}
-		overlap := len(live) > 0 && live[0].offset < d.offset+d.length
-		if d.length < deadRange || overlap || d.offset < l.end {
+	for _, s := range merged(append(live, span{0, magicLength})) {
+		end := min(s.offset+s.length, size)
+		if end <= l.end {
 			continue
 		}
-		l.raw(d.offset - l.end)
-		l.add(Segment{Length: d.length})
+		l.add(Segment{Length: max(s.offset-l.end, 0)})
+		l.raw(end - l.end)
 	}
-	l.raw(size - l.end)
+	l.add(Segment{Length: size - l.end})
 	return l
 }
 

@@ -106,7 +106,7 @@ func (p *planner) view() (*View, error) {
 	foot := w.end()
 	foot = binary.LittleEndian.AppendUint32(foot, uint32(len(foot)))
 	p.tail.bytes(append(foot, magic...))
-	whole := original(p.foot.Start, p.live, p.dead)
+	whole := original(p.foot.Start, p.live)
 	whole.segments = append(whole.segments, p.tail.segments...)
 	return &View{Size: p.tail.end, NumRows: p.numRows, Segments: whole.segments}, nil
 }
