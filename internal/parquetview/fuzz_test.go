@@ -42,7 +42,7 @@ func TestDamagedFooters(t *testing.T) {
 	b := sample(t)
 	_, start := decodeFooter(t, b)
 	for at := start; at < len(b)-8; at++ {
-		for i, flip := range []byte{0x01, 0x10, 0x80, 0xff} {
+		for i, flip := range []byte{0x01, 0x80} {
 			damaged := bytes.Clone(b)
 			damaged[at] ^= flip
 			planDamaged(t, damaged, damagedWanted()[(at+i)%len(damagedWanted())])

@@ -384,21 +384,23 @@ func TestFooterKeepsItsWriterAndDropsSchemas(t *testing.T) {
 	}
 }
 
-func TestManyRowGroupsAndColumnsAreRefused(t *testing.T) {
+// A long constant in many row groups stands for many columns in them.
+func TestWhatWouldTakeTooMuchMemoryIsRefused(t *testing.T) {
+	const length = 4 << 20
 	b := encode(t, []struct {
 		A int8 `parquet:"a"`
 	}{{1}}, 1)
-	b = edit(t, b, func(m *format.FileMetaData) {
-		for range 4000 {
-			m.RowGroups = append(m.RowGroups, m.RowGroups[0])
-		}
-		m.NumRows = int64(len(m.RowGroups))
-	})
-	columns := []Field{same("a", of(Int8))}
-	for i := range 1000 {
-		columns = append(columns, constant(fmt.Sprint("c", i), of(Int64), int64(i)))
+	groups := func(n int) []byte {
+		return edit(t, b, func(m *format.FileMetaData) {
+			m.RowGroups = slices.Repeat(m.RowGroups, n)
+			m.NumRows = int64(n)
+		})
 	}
-	if _, err := plan(b, Wanted{Columns: columns}); !errors.Is(err, ErrUnsupported) {
+	w := Wanted{Columns: []Field{constant("c", of(String), strings.Repeat("x", length))}}
+	if _, err := plan(groups(maxMade/length+1), w); !errors.Is(err, ErrUnsupported) {
+		t.Error(err)
+	}
+	if _, err := plan(groups(2), w); err != nil {
 		t.Error(err)
 	}
 }
