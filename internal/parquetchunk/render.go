@@ -213,7 +213,7 @@ func (c *chunk) each(ctx context.Context, data func(header) error) error {
 	switch {
 	case c.entries != c.s.NumValues:
 		return fmt.Errorf("%w: its pages have %d values, the footer says %d", errPage, c.entries, c.s.NumValues)
-	case c.rows != c.s.NumRows && (c.del != nil || c.s.MaxRepetition == 0):
+	case c.rows != c.s.NumRows && (c.del != nil || c.nulls != nil || c.s.MaxRepetition == 0):
 		return fmt.Errorf("%w: its pages have %d rows, the row group %d", errPage, c.rows, c.s.NumRows)
 	}
 	return nil
@@ -383,7 +383,9 @@ func (c *chunk) addNulls(h header) error {
 		if c.rep, err = levels(c.rep, g.rep, h.count, c.s.MaxRepetition); err != nil {
 			return err
 		}
-		rep = c.rep
+		if rep = c.rep; c.del == nil {
+			c.rows += int64(countLevel(rep, 0))
+		}
 	}
 	return c.nulls.add(def, rep, spans)
 }
