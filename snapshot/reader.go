@@ -119,7 +119,7 @@ func (r *renderedReader) RawRange(off, length int64) (*os.File, int64) {
 // renderFault gives what went wrong with the inside of a data file a sentinel of
 // this package.
 func (t *Table) renderFault(f File, err error) error {
-	kind := error(nil)
+	var kind error
 	switch {
 	case errors.Is(err, rendercache.ErrNoRoom):
 		kind = ErrNoRoom
