@@ -8,7 +8,9 @@
 // The server implements go-fuse's [fuse.RawFileSystem]. A data file has no
 // object here: its node id is computed from (table slot, schema ordinal,
 // FileID), see nodeid.go, so a million known inodes cost the process nothing,
-// and one data file is one inode in every version that holds it. Everything
+// and one data file is one inode in every version that shows it alike. Its size
+// may have to be read from the file, so a listing gives attributes only where it
+// is known, or where the kernel asks for one after the other anyway. Everything
 // else (directories, symbolic links, text files, staged files) is a [node] in
 // the node table, which counts the kernel's lookups and forgets a node when
 // the kernel does. A slot is one incarnation of a table: when the table is

@@ -35,6 +35,15 @@
 // Headers are made of notes when needed, and the files prove that the cache is
 // of the log at hand.
 //
+// A data file is shown under a rendition: the columns of the table, which follow
+// from its metadata alone. The ordinal of a rendition is part of each [File], so
+// that versions which show a file alike give the same one. How a file is served is
+// a plan of package parquetview, made of its footer when its size is asked for or
+// it is opened; plans and sizes are kept within bounds and made again, for they
+// come out the same. Chunks that the plan leaves to be rendered are when they are
+// read (package rendercache). What goes wrong there is said with a sentinel of
+// this package.
+//
 // Whoever makes the next checkpoint reads the one before through [Checkpoint],
 // complete and a row group at a time. Log cleanup, by whomever, is noticed when
 // a file of the log is missed: then the log is listed again.
@@ -46,5 +55,6 @@
 // this order: Table.refreshing (held while the log is listed or probed),
 // incarnation.loading (held while it is replayed), both of which a waiter can
 // give up; Table.mu and then incarnation.mu guard fields only and are never
-// held during I/O; they come before any lock of the index.
+// held during I/O; they come before any lock of the index. Sizes and plans have
+// locks of their own, which are leaves.
 package snapshot
