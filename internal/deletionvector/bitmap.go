@@ -175,7 +175,8 @@ func (c *cursor) uint64() uint64 {
 
 // bitmap walks through one standard bitmap and counts its values.
 func (c *cursor) bitmap() (values int64, err error) {
-	cookie, count := c.uint32(), 0
+	var count int
+	cookie := c.uint32()
 	var runs []byte
 	switch {
 	case cookie == cookieNoRuns:
