@@ -4,8 +4,9 @@
 //
 // What the footer must say of the new chunk is known before a page is read: the
 // region that it takes is an upper bound, and what the pages leave of it is one
-// data page without values, which readers pass over. Only the number of values of a repeated column
-// that loses rows has to be counted; see [Job.CountValues].
+// data page without values, which readers pass over. Pages are read before only
+// to count the values of a repeated column that loses rows, and where a footer's
+// size cannot be believed; see [Job.CountValues] and [Job.Measure].
 //
 // The pages are those of the source: each is unpacked, changed and written
 // uncompressed in an encoding that never takes more room than the bound allows,
