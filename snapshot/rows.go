@@ -117,7 +117,7 @@ func rowType(t Type) (sql.Type, error) {
 	case *Primitive:
 		switch t.Name {
 		case "byte", "short", "integer", "long", "float", "double", "decimal", "boolean", "string", "binary",
-			"date", "timestamp", "timestamp_ntz", "void":
+			"date", "timestamp", "timestamp_ntz", "void", "variant":
 			return sql.Type{Name: t.Name, Precision: t.Precision, Scale: t.Scale}, nil
 		}
 		return sql.Type{}, fault.New(ErrUnsupported, "it has the type %s", t)

@@ -146,6 +146,8 @@ func typeOf(t sql.Type) string {
 		return typeOf(t.Parts[0].Type) + "[]"
 	case "map":
 		return "MAP(" + typeOf(t.Parts[0].Type) + ", " + typeOf(t.Parts[1].Type) + ")"
+	case "variant":
+		return "STRUCT(metadata BLOB, \"value\" BLOB)"
 	case "struct":
 		var members []string
 		for _, p := range t.Parts {

@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -59,6 +60,18 @@ func newReader(src shape, want sql.Type) (*reader, error) {
 			r.parts = append(r.parts, part)
 		}
 		return r, nil
+	case "variant":
+		if len(src.parts) != len(variantParts) {
+			break
+		}
+		for i, name := range variantParts {
+			part, err := structPart(src, sql.Column{Name: name, Type: sql.Type{Name: "binary"}}, i)
+			if err != nil || part.child < 0 {
+				return nil, errors.Join(errors.New("the file has a struct that is no variant"), err)
+			}
+			r.parts = append(r.parts, part)
+		}
+		return r, nil
 	default:
 		if exact(src, want) {
 			return r, nil
@@ -66,6 +79,9 @@ func newReader(src shape, want sql.Type) (*reader, error) {
 	}
 	return nil, fmt.Errorf("the file has %s where the table has %s", src, typeName(want))
 }
+
+// variantParts are the members of the struct in which a variant lies.
+var variantParts = []string{"metadata", "value"}
 
 // structPart makes the reader of a member; one that the file lacks is null.
 func structPart(src shape, field sql.Column, i int) (*reader, error) {
@@ -138,7 +154,7 @@ func (r *reader) attach(v duckdb.Vector) {
 	}
 	r.data, r.valid = duckdb.VectorGetData(v), duckdb.VectorGetValidity(v)
 	switch r.want.Name {
-	case "struct":
+	case "struct", "variant":
 		for _, part := range r.parts {
 			if part.child >= 0 {
 				part.attach(duckdb.StructVectorGetChild(v, duckdb.IdxT(part.child)))

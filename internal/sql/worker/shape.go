@@ -53,7 +53,8 @@ func (s shape) String() string {
 		duckdb.TypeTimestampS: "timestamp of seconds", duckdb.TypeTimestampMS: "timestamp of milliseconds",
 		duckdb.TypeTimestampNS: "timestamp of nanoseconds", duckdb.TypeTimestampTZ: "timestamp",
 		duckdb.TypeTime: "time", duckdb.TypeInterval: "interval", duckdb.TypeUUID: "UUID",
-		duckdb.TypeList: "list", duckdb.TypeMap: "map", duckdb.TypeStruct: "struct",
+		duckdb.TypeVariant: "an annotated variant",
+		duckdb.TypeList:    "list", duckdb.TypeMap: "map", duckdb.TypeStruct: "struct",
 	}
 	if s.id == duckdb.TypeDecimal {
 		return fmt.Sprintf("decimal(%d,%d)", s.width, s.scale)

@@ -80,7 +80,7 @@ func (r *reader) appendCSV(dst []byte, row int, null string) ([]byte, error) {
 			return dst, err
 		}
 		return appendField(dst, b, null), nil
-	case "struct", "array", "map":
+	case "struct", "array", "map", "variant":
 		value, err := r.appendJSON(nil, row)
 		return rowtext.AppendCSV(dst, value), err
 	case "binary":
@@ -122,6 +122,8 @@ func (r *reader) appendJSON(dst []byte, row int) ([]byte, error) {
 		return append(rowtext.AppendBase64(append(dst, '"'), r.bytesAt(row)), '"'), nil
 	case "struct":
 		return r.appendStruct(dst, row)
+	case "variant":
+		return r.appendVariant(dst, row)
 	case "array":
 		return r.appendArray(dst, row)
 	case "map":
@@ -261,6 +263,14 @@ func (r *reader) appendStruct(dst []byte, row int) (_ []byte, err error) {
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+func (r *reader) appendVariant(dst []byte, row int) ([]byte, error) {
+	metadata, value := r.parts[0], r.parts[1]
+	if metadata.null(row) || value.null(row) {
+		return dst, fault.New(sql.ErrFailed, "a variant has no value")
+	}
+	return rowtext.AppendVariant(dst, metadata.bytesAt(row), value.bytesAt(row))
 }
 
 func (r *reader) appendArray(dst []byte, row int) (_ []byte, err error) {

@@ -205,6 +205,19 @@ func TestNestedValuesAreJSON(t *testing.T) {
 	}
 }
 
+func TestVariantsOfAFile(t *testing.T) {
+	e := newEngine(t, sql.Options{})
+	path := parquet(t, `SELECT {'value': '\x02\x01\x00\x00\x02\x0C\x07'::BLOB, 'metadata': '\x01\x01\x00\x01a'::BLOB} AS v UNION ALL SELECT NULL`)
+	q := sql.Query{Format: sql.JSONL, Columns: []sql.Column{column("v", "variant")}, Limit: -1}
+	if got, err := run(t, e, q, files(t, path)); err != nil || got != "{\"v\":{\"a\":7}}\n{\"v\":null}\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	path = parquet(t, `SELECT {'value': '\x02'::BLOB, 'metadata': '\x01'::BLOB} AS v`)
+	if got, err := run(t, e, q, files(t, path)); !errors.Is(err, sql.ErrFailed) {
+		t.Errorf("a broken variant: %q, %v", got, err)
+	}
+}
+
 func TestFilesInOrderWithConstantsHeaderAndLimit(t *testing.T) {
 	e := newEngine(t, sql.Options{})
 	paths := []string{
