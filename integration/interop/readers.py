@@ -45,8 +45,18 @@ ALL = {"DuckDB": duckdb, "pyarrow": pyarrow_, "Polars": polars_}
 
 def delta_rs(connection, table):
     found = deltalake.DeltaTable(str(table))
+    partitions = found.metadata().partition_columns
+    if any(f.name in partitions and "decimal" in str(f.type) for f in found.schema().fields):
+        return delta_rs_sql(connection, table)  # it parses no negative decimals here
     connection.register("read_by_delta_rs", found.to_pyarrow_table())
     return "read_by_delta_rs"
+
+
+def delta_rs_sql(connection, table):
+    """By the SQL engine in delta-rs."""
+    query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(table))).execute("SELECT * FROM t")
+    connection.register("read_by_delta_rs_sql", pyarrow.table(query))
+    return "read_by_delta_rs_sql"
 
 
 def delta_scan(connection, table):
