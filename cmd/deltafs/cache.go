@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/deltafs/deltafs/internal/fault"
+	"github.com/deltafs/deltafs/internal/rendercache"
 	"github.com/deltafs/deltafs/metacache"
 )
 
@@ -46,8 +47,9 @@ Example:
 			Name:      "clear",
 			Usage:     "Delete the cache, or a table's part of it",
 			ArgsUsage: "[TABLE]",
-			Description: `Deletes what is kept of all tables, or of the one named. What a mount uses is
-left alone, and its process named.
+			Description: `Deletes what is kept of all tables, and what was rendered of their data files, or
+what is kept of the one named. What a mount uses is left alone, and its process
+named.
 
 Example:
   deltafs cache clear sales`,
@@ -210,6 +212,13 @@ func clearCache(c *cli.Context) error {
 		return err
 	}
 	cleared, busy, err := cache.Clear(c.Context, root)
+	if root == "" {
+		rendered, freed, failed := clearRendered(c)
+		err = errors.Join(err, failed)
+		if freed > 0 {
+			cleared = append(cleared, metacache.CachedSlot{Dir: rendered, Bytes: freed})
+		}
+	}
 	if c.Bool("json") {
 		for i, s := range append(cleared, busy...) {
 			line := clearedSlot{Path: s.Dir, Bytes: s.Bytes, PID: s.PID, Cleared: i < len(cleared)}
@@ -228,6 +237,16 @@ func clearCache(c *cli.Context) error {
 		fmt.Fprintf(c.App.Writer, "%s is in use by pid %d\n", s.Dir, s.PID)
 	}
 	return err
+}
+
+// clearRendered deletes what was rendered of the data files of all tables.
+func clearRendered(c *cli.Context) (dir string, freed int64, err error) {
+	if dir, err = cacheDir(c); err != nil {
+		return "", 0, err
+	}
+	dir = filepath.Join(dir, renderedDir)
+	freed, err = rendercache.Clear(dir)
+	return dir, freed, err
 }
 
 // verifiedRun is the JSON form of a run that was checked.

@@ -218,6 +218,31 @@ func TestForeignFilesStay(t *testing.T) {
 	}
 }
 
+func TestClearLeavesWhatIsRead(t *testing.T) {
+	dir := t.TempDir()
+	var renders atomic.Int32
+	one := chunk(1, 2500, 4000, &renders)
+	c := New(Options{Dir: dir, Size: 1 << 20})
+	defer c.Close()
+	check(t, c, one, 2500)
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if freed, err := Clear(dir); err != nil || freed < 2500 {
+		t.Errorf("%d bytes freed, %v", freed, err)
+	}
+	if left := files(t, dir); len(left) != 1 || filepath.Base(left[0]) != "notes.txt" {
+		t.Errorf("%v was left", left)
+	}
+	check(t, c, one, 2500)
+	if n := renders.Load(); n != 1 {
+		t.Errorf("rendered %d times", n)
+	}
+	if freed, err := Clear(filepath.Join(dir, "none")); freed != 0 || err != nil {
+		t.Errorf("of no directory: %d, %v", freed, err)
+	}
+}
+
 func TestADirectoryOfOthersIsNotUsed(t *testing.T) {
 	open := t.TempDir()
 	if err := os.Chmod(open, 0o777); err != nil {

@@ -1,6 +1,7 @@
 package rendercache
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -85,6 +86,32 @@ func (d *disk) count(root *os.Root, most, left int64) {
 			}
 		}
 	}
+}
+
+// Clear deletes what caches have made in a directory, and returns how many bytes
+// that were. Who has a chunk open reads it to the end.
+func Clear(dir string) (int64, error) {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	root, err := openDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	files, err := chunkFiles(root)
+	if err != nil {
+		return 0, err
+	}
+	freed := int64(0)
+	for _, f := range files {
+		if removed := root.Remove(f.Name()); removed == nil {
+			freed += blocks(f)
+		} else if !errors.Is(removed, fs.ErrNotExist) {
+			err = errors.Join(err, removed)
+		}
+	}
+	return freed, err
 }
 
 // chunkFiles returns the files that a cache has made.
