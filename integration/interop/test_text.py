@@ -12,7 +12,7 @@ import polars
 import pyarrow
 import pytest
 
-import test_tables
+import oracle
 from test_tables import lake, lake_mount  # noqa: F401
 
 TEXTS = ["plain", "", None, 'say "hi"', "a,b", "two\nlines", "cr\r\nlf", " padded ", "\t", "NULL", "'", "\\N", "é😀", "ends with \\", '"']
@@ -86,12 +86,12 @@ def test_json_lines_are_exact_in_python_and_duckdb(texts, duck):
 
 
 # Of variants that are annotated as such DuckDB tells nothing.
-TABLES = [r for r in test_tables.index() if r["class"] == "ok" and not r["table"].startswith("variant-stats")]
+TABLES = [r for r in oracle.of_class("ok") if not r["table"].startswith("variant-stats")]
 
 
-@pytest.mark.parametrize("row", TABLES, ids=test_tables.ids)
+@pytest.mark.parametrize("row", TABLES, ids=oracle.ids)
 def test_text_of_table_has_its_rows_and_columns(row, lake_mount):
-    root = lake_mount / test_tables.ids(row)
+    root = lake_mount / oracle.ids(row)
     schema = json.loads((root / "latest" / ".delta" / "schema.json").read_text())
     names = [f["name"] for f in schema["fields"]]
     with open(root / "current.jsonl") as f:

@@ -44,6 +44,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
@@ -126,7 +127,12 @@ func (e *engine) lock(o Options) error {
 func (e *engine) close() { duckdb.Close(&e.db) }
 
 // connection is one for a query.
-type connection struct{ c duckdb.Connection }
+type connection struct {
+	c duckdb.Connection
+	// mu keeps an interrupt and the end of the connection apart.
+	mu     sync.Mutex
+	closed bool
+}
 
 func (e *engine) connect() (*connection, error) {
 	c := &connection{}
@@ -136,10 +142,21 @@ func (e *engine) connect() (*connection, error) {
 	return c, nil
 }
 
-func (c *connection) close() { duckdb.Disconnect(&c.c) }
+func (c *connection) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	duckdb.Disconnect(&c.c)
+}
 
-// interrupt makes what runs fail.
-func (c *connection) interrupt() { duckdb.Interrupt(c.c) }
+// interrupt makes what runs fail. It may come after the end.
+func (c *connection) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		duckdb.Interrupt(c.c)
+	}
+}
 
 // exec runs a statement for its effect.
 func (c *connection) exec(statement string) error {

@@ -452,6 +452,30 @@ func TestIdleChildEnds(t *testing.T) {
 	endless(t, context.Background(), e).Close()
 }
 
+func TestEndOfAQueryHarmsNoOther(t *testing.T) {
+	e := newEngine(t, sql.Options{})
+	path := parquet(t, "SELECT 1 AS n")
+	q := sql.Query{Format: sql.CSV, Columns: []sql.Column{column("n", "long")}, Limit: -1}
+	const workers, rounds = 4, 300
+	done := make(chan error)
+	for range workers {
+		go func() {
+			for range rounds {
+				if got, err := run(t, e, q, files(t, path)); err != nil || got != "1\n" {
+					done <- fmt.Errorf("%q: %w", got, err)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range workers {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestManyQueriesAtATime(t *testing.T) {
 	e := newEngine(t, sql.Options{Threads: 2})
 	// None of them is read on while the next one begins.
