@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(__file__))
 
 import mount  # noqa: E402
+import oracle  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -108,6 +109,27 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory):
+    """A copy of the third-party tables."""
+    root = tmp_path_factory.mktemp("lake")
+    for row in oracle.index():
+        oracle.copy(row, root / oracle.ids(row))
+    return root
+
+
+@pytest.fixture(scope="session")
+def lake_mount(lake):
+    with mount.Mount(lake, "--read-only", "--list-versions", "all") as m:
+        yield m
+
+
+@pytest.fixture(scope="session")
+def filled_mount(lake):
+    with mount.Mount(lake, "--read-only", "--list-versions", "all", "--fill-partitions") as m:
+        yield m
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -14,7 +14,6 @@ import oracle
 import readers
 import test_tables
 from oracle import expected, ids
-from test_tables import filled_mount, lake, lake_mount  # noqa: F401
 
 TABLES = oracle.of_class("ok", "template")
 
@@ -64,17 +63,17 @@ def check_versions(duck, row, root, engines, full, report):
 
 
 @pytest.mark.parametrize("row", TABLES, ids=ids)
-def test_snapshot_opens_as_a_delta_table(duck, lake_mount, as_delta_report, row, full):  # noqa: F811
+def test_snapshot_opens_as_a_delta_table(duck, lake_mount, as_delta_report, row, full):
     check_versions(duck, row, lake_mount / ids(row), ENGINES, full, as_delta_report)
 
 
-def test_snapshots_open_as_delta_tables_in_spark(duck, spark, lake_mount, as_delta_report, full):  # noqa: F811
+def test_snapshots_open_as_delta_tables_in_spark(duck, spark, lake_mount, as_delta_report, full):
     """All tables in the long form, else every eighth."""
     for row in TABLES if full else TABLES[::8]:
         check_versions(duck, row, lake_mount / ids(row), {"Spark": readers.spark(spark)}, full, as_delta_report)
 
 
-def test_hidden_log_is_of_its_version_and_not_listed(lake_mount):  # noqa: F811
+def test_hidden_log_is_of_its_version_and_not_listed(lake_mount):
     """The log of a snapshot ends at its version, and no listing shows it."""
     root = lake_mount / "delta-rs/simple_table"
     for version in expected(oracle.named("delta-rs/simple_table"))["reconstructableVersions"]:

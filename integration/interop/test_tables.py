@@ -35,26 +35,6 @@ FEATURE = re.compile("catalog(Managed|Owned)")
 UNDIGESTED = re.compile(r'"(variant|geometry.*|geography.*)"')
 
 
-@pytest.fixture(scope="session")
-def lake(tmp_path_factory):
-    root = tmp_path_factory.mktemp("lake")
-    for row in oracle.index():
-        oracle.copy(row, root / ids(row))
-    return root
-
-
-@pytest.fixture(scope="session")
-def lake_mount(lake):
-    with Mount(lake, "--read-only", "--list-versions", "all") as m:
-        yield m
-
-
-@pytest.fixture(scope="session")
-def filled_mount(lake):
-    with Mount(lake, "--read-only", "--list-versions", "all", "--fill-partitions") as m:
-        yield m
-
-
 class Checked:
     """What was compared with the oracle of one table; a line of the report."""
 

@@ -13,7 +13,6 @@ import pyarrow
 import pytest
 
 import oracle
-from test_tables import lake, lake_mount  # noqa: F401
 
 TEXTS = ["plain", "", None, 'say "hi"', "a,b", "two\nlines", "cr\r\nlf", " padded ", "\t", "NULL", "'", "\\N", "é😀", "ends with \\", '"']
 
