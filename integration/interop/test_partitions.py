@@ -23,7 +23,8 @@ VALUES = [
     "😈", "Zürich", "..", ".", "#1", "a:b", "[x]{y}", "back\\slash", "quote'\"", "tab\there", "x" * 80, "null", "%", "%zz", "~",
 ]  # fmt: skip
 
-COLUMN = "c1+c2/c3 %=é"
+# Spark refuses blanks and = in the name of a partition column.
+ODD = {"delta-rs": "c1+c2/c3 %=é", "Spark": "c1+c2/c3%é"}
 
 
 def by_directories(name, snapshot, column):
@@ -72,9 +73,10 @@ def write_with_spark(spark, table, column, values):
 WRITERS = {"delta-rs": write_with_delta_rs, "Spark": write_with_spark}
 
 
-@pytest.mark.parametrize("column", ["p", COLUMN], ids=["plain", "odd"])
+@pytest.mark.parametrize("name", ["plain", "odd"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_partition_values_with_special_characters_are_exact(spark, mounted, table, writer, column):
+def test_partition_values_with_special_characters_are_exact(spark, mounted, table, writer, name):
+    column = ODD[writer] if name == "odd" else "p"
     WRITERS[writer](spark, table, column, VALUES)
     expected = list(enumerate(VALUES))
     snapshot = mounted(table) / "@v0"
