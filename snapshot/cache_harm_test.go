@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -142,4 +143,24 @@ func TestDamagedRunIsFoundInPlaceOfAnUnusableOne(t *testing.T) {
 	for _, v := range []int64{20, 3, 4, 19} {
 		wantPaths(t, openOnDisk(t, f, dir), v, numbered(0, v))
 	}
+}
+
+// TestCacheOfFilesWithReusedInodesIsDiscarded makes another table in the same
+// place whose log files have the same sizes, times and inodes.
+func TestCacheOfFilesWithReusedInodesIsDiscarded(t *testing.T) {
+	f, dir := newFixture(t), t.TempDir()
+	f.plain(addLine("f00", 1))
+	when := time.Now().Add(-time.Hour)
+	f.setTime(CommitName(0), when)
+	keptRuns(t, f, dir, 1, 0)
+	log := filepath.Join(f.dir, filepath.FromSlash(CommitName(0)))
+	data, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log, bytes.ReplaceAll(data, []byte("f00"), []byte("f77")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.setTime(CommitName(0), when)
+	wantPaths(t, openOnDisk(t, f, dir), 0, "f77")
 }

@@ -102,7 +102,8 @@ func (n *incarnation) readCommit(ctx context.Context, v int64, visit func(action
 	defer object.Close()
 	r := newActionReader(ctx, object)
 	r.Brief = true
-	return logFile{CommitName(v), object.Info().Identity}, readCommit(r, v, visit)
+	info := object.Info()
+	return logFile{CommitName(v), info.Identity, info.Changed}, readCommit(r, v, visit)
 }
 
 // errReplaced: a commit file is not the one that was listed.

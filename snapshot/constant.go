@@ -31,7 +31,8 @@ func (n *incarnation) fill(ctx context.Context, f File, filled []filledColumn, c
 }
 
 // partitionValues returns a file's value for each column. Its directory has
-// them, which costs nothing to know, unless one was too long for a name.
+// them, which costs nothing to know, unless one was too long for a name, or is
+// shown by the name that stands for null, which is a value as well.
 func (n *incarnation) partitionValues(ctx context.Context, f File, filled []filledColumn) ([]*string, error) {
 	out := make([]*string, len(filled))
 	parts := strings.Split(f.Dir, "/")
@@ -39,7 +40,7 @@ func (n *incarnation) partitionValues(ctx context.Context, f File, filled []fill
 	for i := 0; fromDir && i < len(filled); i++ {
 		part := parts[filled[i].partition]
 		_, text, ok := strings.Cut(part, "=")
-		if fromDir = ok && !isShortenedPart(part); fromDir && text != nullPartition {
+		if fromDir = ok && text != nullPartition && !isShortenedPart(part); fromDir {
 			text = UnescapeHive(text)
 			out[i] = &text
 		}

@@ -40,27 +40,33 @@ type stamp struct {
 	Size     int64
 	ModTime  int64 // in milliseconds
 	Identity store.Identity
+	Changed  int64 // as in store.Info
 }
 
 func stampOf(info store.Info) stamp {
-	return stamp{info.Size, info.ModTime.UnixMilli(), info.Identity}
+	return stamp{info.Size, info.ModTime.UnixMilli(), info.Identity, info.Changed}
 }
 
 // logFile is a file of the log, to be recognised.
 type logFile struct {
 	name     string
 	identity store.Identity
+	changed  int64 // as in store.Info
 }
 
-func (c commitFile) file() logFile { return logFile{CommitName(c.version), c.info.Identity} }
+func logFileOf(info store.Info) logFile { return logFile{info.Name, info.Identity, info.Changed} }
 
-func (c checkpointFile) file() logFile { return logFile{c.parts[0].Name, c.parts[0].Identity} }
+func (c commitFile) file() logFile {
+	return logFile{CommitName(c.version), c.info.Identity, c.info.Changed}
+}
+
+func (c checkpointFile) file() logFile { return logFileOf(c.parts[0]) }
 
 // logFiles are all its parts, and the sidecars that were found.
 func (c checkpointFile) logFiles() []logFile {
 	out := make([]logFile, 0, len(c.parts)+len(c.sidecars))
 	for _, part := range slices.Concat(c.parts, c.sidecars) {
-		out = append(out, logFile{part.Name, part.Identity})
+		out = append(out, logFileOf(part))
 	}
 	return out
 }

@@ -35,12 +35,13 @@ type noteHead struct {
 type notedFile struct {
 	Name     string         `json:"name"`
 	Identity store.Identity `json:"identity"`
+	Changed  int64          `json:"changed,omitzero"`
 }
 
 func newNote(full bool, from []logFile, state []action.Action) *note {
 	n := &note{noteHead{Full: full}, state}
 	for _, f := range from {
-		n.Files = append(n.Files, notedFile{f.name, f.identity})
+		n.Files = append(n.Files, notedFile{f.name, f.identity, f.changed})
 	}
 	return n
 }
@@ -208,33 +209,40 @@ func (n *incarnation) holds(ctx context.Context, v int64, files []notedFile) (sa
 	}
 	now := n.log().filesOf(v)
 	for _, f := range files {
-		identity, ok := now[f.Name]
+		file, ok := now[f.Name]
 		if strings.HasPrefix(f.Name, sidecarDir+"/") {
 			info, err := n.table.store.Head(ctx, f.Name)
-			identity, ok = info.Identity, err == nil
+			file, ok = logFileOf(info), err == nil
 		}
 		if !ok {
 			return false, false
 		}
-		if identity != f.Identity {
+		if !f.is(file) {
 			return false, true
 		}
 	}
 	return true, true
 }
 
+// is reports whether the noted file is this one. When it last changed says so for
+// sure, but is not known of a file that had a second name, as while a writer
+// links a commit into place.
+func (f notedFile) is(file logFile) bool {
+	return f.Identity == file.identity && (f.Changed == file.changed || f.Changed == 0 || file.changed == 0)
+}
+
 // filesOf are the files of the log that were listed for a version.
-func (l *listing) filesOf(v int64) map[string]store.Identity {
-	out := map[string]store.Identity{}
+func (l *listing) filesOf(v int64) map[string]logFile {
+	out := map[string]logFile{}
 	if c, ok := l.commit(v); ok {
-		out[CommitName(v)] = c.info.Identity
+		out[CommitName(v)] = c.file()
 	}
 	for _, c := range l.checkpointsUpTo(v) {
 		if c.version != v {
 			break
 		}
 		for _, f := range c.logFiles() {
-			out[f.name] = f.identity
+			out[f.name] = f
 		}
 	}
 	return out

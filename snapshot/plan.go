@@ -46,18 +46,19 @@ var program = sync.OnceValue(func() string {
 func newPlan(root string, info store.Info, view *parquetview.View, deleted *roaring64.Bitmap) (*plan, error) {
 	p := &plan{View: view}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %x\n", program(), root, info.Name, info.Identity)
+	fmt.Fprintf(h, "%q %q %q %x %x\n", program(), root, info.Name, info.Identity, info.Changed)
 	if deleted != nil {
 		if _, err := deleted.WriteTo(h); err != nil {
 			return nil, err
 		}
 		p.bytes += int64(deleted.GetSizeInBytes())
 	}
-	h.Sum(p.of[:0])
 	const segmentBytes = 512 // with a job
 	for _, s := range view.Segments {
 		p.bytes += segmentBytes + int64(len(s.Bytes))
+		h.Write(s.Bytes) // the footer: another file hardly has the same
 	}
+	h.Sum(p.of[:0])
 	return p, nil
 }
 
@@ -142,7 +143,13 @@ func (t *Table) planOf(ctx context.Context, f File, add *action.Add, object stor
 	if err != nil {
 		return nil, err
 	}
+	select {
+	case t.planning <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	view, err := t.plan(ctx, object, object.Info().Size, wanted)
+	<-t.planning
 	switch {
 	case err != nil:
 		return nil, t.renderFault(f, err)

@@ -153,7 +153,7 @@ func TestAFieldWithoutAMappingIDIsRefused(t *testing.T) {
 func TestFilledValuesOfFilesInOneVersion(t *testing.T) {
 	long := strings.Repeat("ü%", 200)
 	f := newFixture(t).commit(0, protocolLine, schemaLine(`"k"`, "", schemaField("id", "long", ""), schemaField("k", "string", "")),
-		addPartition("a", "x=/%41"), addPartition("b", ""), addPartition("c", long))
+		addPartition("a", "x=/%41"), addPartition("b", ""), addPartition("c", long), addPartition("d", nullPartition))
 	table := f.shown(Options{FillPartitions: true})
 	got := map[string]any{}
 	for f, err := range at(t, table, 0).Files(t.Context()) {
@@ -166,7 +166,7 @@ func TestFilledValuesOfFilesInOneVersion(t *testing.T) {
 		}
 		got[f.Path] = w.Columns[1].Constant.Value
 	}
-	if want := map[string]any{"a": "x=/%41", "b": nil, "c": long}; !reflect.DeepEqual(got, want) {
+	if want := map[string]any{"a": "x=/%41", "b": nil, "c": long, "d": nullPartition}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -54,6 +55,9 @@ type Table struct {
 	// incarnations.
 	sizes sizeBook
 	plans planCache
+	// planning is held by those who plan: a page of a file that loses rows may
+	// be large.
+	planning chan struct{}
 }
 
 // Open opens the table whose root is st. ErrNotTable without a log.
@@ -71,6 +75,7 @@ func Open(ctx context.Context, st store.Store, o Options) (*Table, error) {
 		view:       o.View,
 		rendered:   o.Rendered,
 		plan:       parquetview.Plan,
+		planning:   make(chan struct{}, runtime.GOMAXPROCS(0)),
 
 		fillPartitions: o.FillPartitions,
 	}

@@ -233,7 +233,7 @@ func TestMeasure(t *testing.T) {
 		c.entries = append(c.entries, entry{value: strings.Repeat("x", 100)})
 	}
 	file, source := style{codec: format.Snappy, encoding: format.Plain, pageEntries: 100}.write(t, rand.New(rand.NewPCG(12, 12)), c)
-	for _, size := range []int64{0, source.Length} {
+	for _, size := range []int64{0, source.Length, 1 << 40} {
 		j := &Job{Source: source, Deleted: roaring64.BitmapOf(uint64(source.FirstRow))}
 		j.Source.Uncompressed = size
 		ok(t, j.Measure(context.Background(), bytes.NewReader(file)))

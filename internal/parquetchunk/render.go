@@ -13,10 +13,17 @@ import (
 
 // Measure sets the source's Uncompressed to what the headers of its pages add up
 // to, if the footer's cannot be believed: there are writers that say 0, or the
-// compressed size. It reads nothing otherwise.
+// compressed size, and more than the codec can make of the bytes is a lie. It
+// reads nothing otherwise.
 func (j *Job) Measure(ctx context.Context, r io.ReaderAt) error {
 	s := &j.Source
-	if s.Codec == format.Uncompressed || s.Uncompressed != s.Length && s.Uncompressed >= s.Length/2 {
+	if s.Codec == format.Uncompressed {
+		s.Uncompressed = min(s.Uncompressed, s.Length)
+		return nil
+	}
+	most, limited := densest[s.Codec]
+	tooMuch := limited && s.Uncompressed/int64(most) > s.Length
+	if !tooMuch && s.Uncompressed != s.Length && s.Uncompressed >= s.Length/2 {
 		return nil
 	}
 	if err := j.check(); err != nil {
@@ -40,6 +47,9 @@ func (j *Job) Measure(ctx context.Context, r io.ReaderAt) error {
 			if h.kind == format.DataPage || h.kind == format.DataPageV2 {
 				values += int64(h.count)
 			}
+		}
+		if tooMuch {
+			s.Uncompressed = 0
 		}
 		s.Uncompressed = max(s.Uncompressed, sum)
 		return nil

@@ -172,6 +172,7 @@ func infoOf(name string, fi fs.FileInfo) Info {
 	info := Info{Name: name, Size: fi.Size(), ModTime: fi.ModTime()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		info.Identity = Identity{st.Dev, st.Ino, uint64(st.Size), uint64(st.Mtim.Nano())}
+		info.Changed = changed(st.Nlink, st.Ctim.Nano())
 	}
 	return info
 }
@@ -181,7 +182,16 @@ func infoAt(name string, st *unix.Stat_t) Info {
 	return Info{
 		Name: name, Size: st.Size, ModTime: time.Unix(st.Mtim.Unix()),
 		Identity: Identity{st.Dev, st.Ino, uint64(st.Size), uint64(st.Mtim.Nano())},
+		Changed:  changed(st.Nlink, st.Ctim.Nano()),
 	}
+}
+
+// changed is Info.Changed of a file with so many names.
+func changed(names uint64, ctime int64) int64 {
+	if names > 1 {
+		return 0
+	}
+	return ctime
 }
 
 // MkdirAll makes a directory and its parents, durably.

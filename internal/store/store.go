@@ -45,6 +45,12 @@ type Info struct {
 	ModTime time.Time
 	// Identity changes when the object is replaced.
 	Identity Identity
+	// Changed is when the object or what is said of it last changed (ctime, in
+	// nanoseconds), 0 where the storage does not know. Unlike Identity it also
+	// tells an object from one that was given its inode and its times, but it
+	// changes as well when a name is added or taken away: 0 stands for an object
+	// of several names.
+	Changed int64
 	// IsPrefix is set for a common prefix (a directory).
 	IsPrefix bool
 }

@@ -67,6 +67,10 @@ func (t *text) plan(s *source) (statement string, cells []cell, err error) {
 	cells = make([]cell, len(t.Columns))
 	var selected []string
 	for i, want := range t.Columns {
+		if want.Name == "" {
+			return "", nil, fault.New(sql.ErrFailed, "the SQL engine knows no column without a name").OnColumn(want.Name).
+				WithHint("read the Parquet files instead")
+		}
 		constant, isConstant := s.Constants[i]
 		col, ok := find(columns, want.Name)
 		if !isConstant && (!ok || want.Type.Name == "void") {
