@@ -377,7 +377,8 @@ def test_third_party_tables_are_the_same_from_a_checkpoint(duck, spark, checkpoi
             try:
                 files = oracle.walk(snapshot)
                 test_tables.check_names(newest, files)
-                compared += test_tables.check_rows(duck, snapshot, newest, files, newest["partitionColumns"], readers.duckdb)
+                if row["class"] != "template":  # whose deletion vector has a placeholder for a path
+                    compared += test_tables.check_rows(duck, snapshot, newest, files, newest["partitionColumns"], readers.duckdb)
                 if result["written"]:
                     assert result["numFiles"] == newest["numFiles"]
                     if hint < newest["version"]:
