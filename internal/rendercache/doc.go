@@ -8,8 +8,9 @@
 // take more than the bound, those go whose files were touched longest ago; a
 // file system keeps some space free.
 //
-// It is only a cache: a file that is damaged, cut short or of another program is
-// passed over and rendered anew, and never a wrong byte is returned. Without a
+// It is only a cache: a file that is damaged, cut short or of another program when
+// it is opened is passed over and rendered anew. One that is open is believed: who
+// writes into it then writes into what is read. Without a
 // directory, or where it cannot be used, chunks lie in temporary files without
 // a name, bounded the same; and on a full disk small ones in memory.
 //
