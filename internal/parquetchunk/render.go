@@ -276,11 +276,7 @@ func (c *chunk) writeDictionary(h header) error {
 
 // write writes a data page without the rows that are deleted, converted.
 func (c *chunk) write(h header) error {
-	g, err := c.pages.load(h, true)
-	if err != nil {
-		return err
-	}
-	spans, err := c.keep(&g)
+	g, spans, err := c.load(h, true)
 	if err != nil {
 		return err
 	}
@@ -347,11 +343,7 @@ func (c *chunk) count(h header) error {
 		c.written += int64(h.count)
 		return c.pages.skip(h)
 	}
-	g, err := c.pages.load(h, false)
-	if err != nil {
-		return err
-	}
-	spans, err := c.keep(&g)
+	g, spans, err := c.load(h, false)
 	if err != nil {
 		return err
 	}
@@ -374,11 +366,7 @@ func (c *chunk) count(h header) error {
 
 // addNulls adds the entries of a data page to the column of nulls.
 func (c *chunk) addNulls(h header) error {
-	g, err := c.pages.load(h, false)
-	if err != nil {
-		return err
-	}
-	spans, err := c.keep(&g)
+	g, spans, err := c.load(h, false)
 	if err != nil {
 		return err
 	}
@@ -398,6 +386,16 @@ func (c *chunk) addNulls(h header) error {
 		}
 	}
 	return c.nulls.add(def, rep, spans)
+}
+
+// load unpacks a page, with its values or without, and finds the spans of its
+// entries that are kept.
+func (c *chunk) load(h header, values bool) (g page, spans []span, err error) {
+	if g, err = c.pages.load(h, values); err != nil {
+		return g, nil, err
+	}
+	spans, err = c.keep(&g)
+	return g, spans, err
 }
 
 // keep returns the spans of a page's entries that are kept, and sets the number
